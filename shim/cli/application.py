@@ -199,7 +199,7 @@ def logs(
 ) -> None:
     """Print what containers of an application have printed, on whichever cluster they run or ran.
 
-    While they run their nodes tell it, then what was aggregated (see `aggregated_logs` of a `[\\[subcluster]]`). For the
+    While they run their nodes tell it, then what was aggregated (`aggregated_logs` of its cluster). For the
     application's user and for operators; what was aggregated also for those in its view ACL.
     """
     try:

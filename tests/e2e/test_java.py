@@ -10,7 +10,7 @@ from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-_LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
+LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_the_launcher_of_unmanaged_masters_gives_one_its_token_and_its_container
     master = " ".join(client.command("UnmanagedMaster", class_path=str(program)))
 
     printed = client.run(
-        _LAUNCHER, "-appname", "unmanaged", "-cmd", master, class_path=f"{unmanaged_am_jars()}/*", user="grace"
+        LAUNCHER, "-appname", "unmanaged", "-cmd", master, class_path=f"{unmanaged_am_jars()}/*", user="grace"
     )
 
     assert "held 2" in printed

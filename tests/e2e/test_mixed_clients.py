@@ -11,12 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from shim.lab import Lab
 from shim.lab.presets import MIXED, bring_about, mixed
 from shim.lab.word_count import find_texts
 from tests.e2e.test_clients import blocks
-from tests.support.client_jars import compile_program, spark_jars
+from tests.e2e.test_java import LAUNCHER
+from tests.support.client_jars import compile_program, spark_jars, unmanaged_am_jars
 from tests.support.engines import Spark, Tez, output_lines
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.stock_client import StockClient
@@ -112,8 +114,9 @@ def test_the_lines_for_curl_and_for_python_work(heddle):
     environment = {**os.environ, "HEDDLE": heddle.url, "no_proxy": "*"}
     done = subprocess.run(["bash", "-c", lines], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, "RemoteException" in done.stdout) == (0, False), done
-    script = "\n".join(blocks("python.md", "python")).replace("http://127.0.0.1:8088", heddle.url)
-    exec(script, {})  # noqa: S102 - our own page
+    for page in ("python.md", "heddle-client.md"):
+        script = "\n".join(blocks(page, "python")).replace("http://127.0.0.1:8088", heddle.url)
+        exec(script, {})  # noqa: S102 - our own page
 
 
 def test_monitors_are_told_every_node_that_is_alive_and_one_tree_of_queues(lab, heddle):
@@ -128,6 +131,32 @@ def test_monitors_are_told_every_node_that_is_alive_and_one_tree_of_queues(lab, 
     leaves = {leaf["queueName"]: leaf for leaf in info["queues"]["queue"]}
     assert leaves.keys() >= {"default", "prod", "dev", "etl"}
     assert all("queues" not in leaf and isinstance(leaf["absoluteCapacity"], float) for leaf in leaves.values())
+
+
+def test_prometheus_is_told_of_each_cluster(heddle):
+    text = httpx.get(f"{heddle.url}/metrics", trust_env=False, timeout=30).text
+    told = {family.name: family for family in text_string_to_metric_families(text)}
+    rows = {each.labels["subcluster"]: each.value for each in told["heddle_subcluster_nodes"].samples}
+    assert rows == {each.id: len(each.node_specs) for each in MIXED}
+
+
+@pytest.fixture(scope="module")
+def programs(client: StockClient, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("programs")
+    return ":".join(str(compile_program(each, [client.jars], folder)) for each in ("YarnClientTour", "UnmanagedMaster"))
+
+
+def test_java_programs_tour_each_and_hold_containers_there(heddle, home, client, programs):
+    printed = client.run("YarnClientTour", class_path=programs, user=getpass.getuser())
+    told = dict(re.findall(r"^([a-z ]+) (\S.*)$", printed, re.MULTILINE))
+    assert told["same master"] == told["same container"] == told["same attempt"] == told["listed"] == "true"
+    assert told["moved"].endswith("dev")
+    assert "the tour is over" in told["end"]
+    assert httpx.get(f"{heddle.url}/heddle/v1/apps/{told['id']}", trust_env=False).json()["app"]["cluster"] == home
+    words = ("-appname", "unmanaged", "-cmd", " ".join(client.command("UnmanagedMaster", class_path=programs)))
+    printed = client.run(LAUNCHER, *words, class_path=f"{unmanaged_am_jars()}/*", user=getpass.getuser())
+    assert "held 2" in printed
+    assert ended(heddle, printed) == (home, "SUCCEEDED"), printed
 
 
 def test_notebooks_and_pollers_find_their_application_and_see_its_end(heddle, home):

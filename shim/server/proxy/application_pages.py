@@ -162,6 +162,8 @@ class ApplicationPages:
         if record.is_change:
             record.audit = "application.page"
             require_scope(self._identity.require_user(caller), TokenScope.SUBMIT)
+        if self._backend.view.applications.is_waiting(page.application):
+            return self._writer.redirect(f"{self._front(request)}/cluster/app/{page.application}")
         home = await self._home(page, caller)
         record.subcluster = home
         answer = await self._asked(home, _request_for(request, query, page, caller))

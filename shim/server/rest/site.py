@@ -169,6 +169,8 @@ class Site:
         text, _, rest = path.removeprefix(redirect).partition("/")
         application_id = path_application(text)
         query = f"?{request.query}" if request.query else ""
+        if self._backend.view.applications.is_waiting(application_id):  # as a web proxy does before there is a master
+            return self._writer.redirect(public_url(request, f"/cluster/app/{application_id}"), extra=extra)
         if own := self._pages_at(request):
             return self._writer.redirect(f"{own}/proxy/{redirect}{application_id}/{rest}{query}", extra=extra)
         if redirect and self._read_alone is not None:  # the proxy of its home would be sent here, too

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -21,14 +22,18 @@ _STATE = ("state",)
 _KILLED = "KILLED"
 _WEBAPP = "org.apache.hadoop.yarn.webapp"
 _NO_ATTEMPT = "org.apache.hadoop.yarn.exceptions.ApplicationAttemptNotFoundException"
-_NO_TIMEOUT = MappingProxyType({"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1})
+_LIFETIME = "LIFETIME"
+_NO_TIMEOUT = MappingProxyType({"type": _LIFETIME, "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1})
+_ACTIVITIES = ("scheduler", "app-activities")
+_NOT_SEEN = "waiting for display"
+"""`AppActivitiesInfo` of an application that no scheduler has looked at since it was asked for."""
 _READS: Mapping[tuple[str, ...], tuple[str | None, Callable[[ApplicationDocument], dict[str, Any]]]] = {
     _STATE: ("appstate", lambda known: {"state": known.summary.state.value}),
     ("queue",): ("appqueue", lambda known: {"queue": known.summary.queue}),
     ("priority",): ("applicationpriority", lambda _: {"priority": 0}),
     ("appattempts",): (None, lambda _: {"appAttempts": {}}),
     ("timeouts",): (None, lambda _: {"timeouts": {"timeout": [dict(_NO_TIMEOUT)]}}),
-    ("timeouts", "{type}"): ("timeout", lambda _: dict(_NO_TIMEOUT)),
+    ("timeouts", "{type}"): (None, lambda _: {"timeout": dict(_NO_TIMEOUT)}),
 }
 """What below an application is known without a home: root of the XML, and the JSON."""
 
@@ -49,12 +54,18 @@ class WaitingApplications:
             HomeUnreachableError: It can be asked only of a home.
             JavaError: It is about an attempt, and there is none.
         """
-        known = self._known(call.parameters.get("application", ""))
-        if known is None or call.endpoint.segments[0] != "apps":
+        named = call.parameters.get("application") or call.parameters.get("diagnosed") or ""
+        known = self._known(named)
+        if known is None:
+            return None
+        if call.endpoint.segments[:2] == _ACTIVITIES:
+            return self._told(None, {"appActivities": self._activities(known)})
+        if call.endpoint.segments[0] != "apps":
             return None
         below = call.endpoint.segments[2:]
         row = _READS.get(below)
         if row is not None and not call.endpoint.changes:
+            _check_type(call)
             return self._told(row[0], row[1](known))
         if not call.endpoint.changes:
             _refuse_part(call)
@@ -72,6 +83,12 @@ class WaitingApplications:
             return None  # it has just started: its home is asked
         return self._told("appstate", {"state": "KILLED"})
 
+    def _activities(self, known: ApplicationDocument) -> dict[str, Any]:
+        now_s = self._backend.clock.now_s()
+        at = datetime.fromtimestamp(now_s, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")  # as `java.util.Date` is printed
+        name = str(known.summary.application_id)
+        return {"applicationId": name, "diagnostic": _NOT_SEEN, "timestamp": int(now_s * 1000), "dateTime": at}
+
     def _known(self, text: str) -> ApplicationDocument | None:
         try:
             application_id = ApplicationId.parse(text)
@@ -86,6 +103,14 @@ class WaitingApplications:
     def _told(self, xml_root: str | None, shown: dict[str, Any]) -> Outcome:
         body = json.dumps(shown, separators=(",", ":")).encode()
         return Outcome(Document(body, xml_root=xml_root), Freshness(self._backend.clock.now_s()))
+
+
+def _check_type(call: Call) -> None:
+    """Raises `JavaError`: 400 for a type of timeouts that there is not, in the words of `RMWebServices`."""
+    told = call.given.get("type", _LIFETIME)
+    if told.upper() != _LIFETIME:
+        words = f"Invalid application-state {told} specified. It should be one of [{_LIFETIME}]"
+        raise BadRequestError(f"java.lang.Exception: {words}")
 
 
 def _refuse_part(call: Call) -> None:

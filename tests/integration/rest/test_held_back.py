@@ -1,5 +1,6 @@
 """What REST clients are told of applications that wait for their queue's turn."""
 
+import time
 from typing import Any
 
 import pytest
@@ -54,7 +55,15 @@ async def test_parts_that_need_no_home_are_told(server: ScriptedServer) -> None:
     assert body_of(await server.get(f"/apps/{waits}/appattempts")) == {"appAttempts": {}}
     lifetime = {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
     assert body_of(await server.get(f"/apps/{waits}/timeouts")) == {"timeouts": {"timeout": [lifetime]}}
-    assert body_of(await server.get(f"/apps/{waits}/timeouts/LIFETIME")) == lifetime
+    assert body_of(await server.get(f"/apps/{waits}/timeouts/lifetime")) == {"timeout": lifetime}
+    unknown = await server.get(f"/apps/{waits}/timeouts/Nope")
+    message = "Invalid application-state Nope specified. It should be one of [LIFETIME]"
+    assert (unknown.status, message in body_of(unknown)["RemoteException"]["message"]) == (400, True)
+    told = body_of(await server.get(f"/scheduler/app-activities/{waits}"))["appActivities"]
+    assert (told["applicationId"], told["diagnostic"]) == (str(waits), "waiting for display")
+    assert told["dateTime"].endswith(time.strftime("%H:%M:%S UTC %Y", time.gmtime(told["timestamp"] // 1000)))
+    page = await server.ask("GET", f"/proxy/{waits}/")
+    assert (page.status, dict(page.headers)["Location"]) == (302, f"http://front:8088/cluster/app/{waits}")
     as_xml = await server.get(f"/apps/{waits}/state", accept="application/xml")
     assert as_xml.body.endswith(b"<appstate><state>ACCEPTED</state></appstate>")
 
