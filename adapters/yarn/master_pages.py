@@ -41,6 +41,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, UnavailableError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.queries import parse_query
+from shim.protocol.wire_values import rows_of
 
 _PAGE = re.compile(r"/proxy/(?P<application>application_[0-9]{1,19}_[0-9]{1,10})(?P<rest>/.*)?")
 _RUNNING = "RUNNING"
@@ -67,7 +68,7 @@ class _Attempt(msgspec.Struct):
 
 
 class _Attempts(msgspec.Struct):
-    appAttempt: tuple[_Attempt, ...] | _Attempt = ()  # noqa: N815 - Hadoop's name; Hadoop 2 writes one without its list
+    appAttempt: msgspec.Raw = msgspec.Raw(b"null")  # noqa: N815 - Hadoop's name; Hadoop 2 writes one without its list
 
 
 class _AttemptsAnswer(msgspec.Struct):
@@ -212,8 +213,8 @@ class MasterPages(ResourceManager):
         """
         attempts = f"/ws/v1/cluster/apps/{application}/appattempts"
         listed = _read(await self._inner.query(attempts, viewer=user), _AttemptsAnswer).appAttempts
-        rows = () if listed is None else listed.appAttempt
-        last = max((each.id for each in ((rows,) if isinstance(rows, _Attempt) else rows)), default=0)
+        rows = [] if listed is None else rows_of(listed.appAttempt)
+        last = max(map(_number_of, rows), default=0)
         if last < 1:
             raise _NotOurPageError("its ResourceManager tells of no attempt")
         name = f"appattempt_{application.removeprefix('application_')}_{last:06d}"
@@ -321,6 +322,14 @@ def _read(answer: RestAnswer, kind: type[_Document]) -> _Document:
         return msgspec.json.decode(answer.body, type=kind, strict=False)
     except msgspec.DecodeError as exc:
         raise _NotOurPageError("its ResourceManager tells of its attempt what is not understood") from exc
+
+
+def _number_of(row: msgspec.Raw) -> int:
+    """Number of an attempt; 0 for a row that cannot be read, which costs itself alone."""
+    try:
+        return msgspec.json.decode(row, type=_Attempt, strict=False).id
+    except msgspec.ValidationError:
+        return 0
 
 
 def _authority(url: SplitResult) -> str:

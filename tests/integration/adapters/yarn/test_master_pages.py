@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from adapters.yarn import RestSettings
 from adapters.yarn.master_pages import MasterPages, PageSource
+from shim.domain.addresses import join_address
 from shim.domain.ids import ApplicationId
 from shim.errors import NoAnswerError, UnavailableError
 from shim.ports.resource_manager import RestAnswer, RestRequest
@@ -115,10 +118,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(**source: object) -> AsyncIterator[Scene]:
-    master = FilteredMaster()
-    server = await asyncio.start_server(master.serve, "127.0.0.1", 0)
-    master.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+async def a_scene(host: str = "127.0.0.1", proxy: str = HERE, **source: object) -> AsyncIterator[Scene]:
+    master = FilteredMaster(proxy)
+    server = await asyncio.start_server(master.serve, host, 0)
+    master.address = f"http://{join_address(host, server.sockets[0].getsockname()[1])}"
     named = {"manager": "http://127.0.0.1:8088", "local_address": HERE} | source
     scene = Scene(master, PageSource(**named))  # type: ignore[arg-type]
     try:
@@ -207,6 +210,29 @@ async def test_the_last_attempt_counts():
         scene.rm.attempts = 3
         await scene.ask()
     assert scene.rm.queries[-1][0].endswith("/appattempt_1700000000000_0006_000003")
+
+
+async def test_an_attempt_that_cannot_be_read_costs_itself_alone():
+    async with a_scene() as scene:
+        rows = [None, {"id": 1}, {"id": None}, "x", {"id": "2"}, [], {}]
+
+        async def behave(manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None) -> RestAnswer:
+            if request.path.endswith("appattempts"):
+                return ok_answer(json.dumps({"appAttempts": {"appAttempt": rows}}).encode())
+            answer: RestAnswer = await scene.rm(manager, request, timeout_s)
+            return answer
+
+        scene.manager.behave(behave)
+        assert (await scene.ask()).body == b"its page /"
+    assert scene.rm.queries[-1][0].endswith("_000002")
+
+
+@pytest.mark.skipif(not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists(), reason="no IPv6 on this machine")
+async def test_one_at_an_address_of_version_six_is_asked_too():
+    async with a_scene("::1", "::1", manager="http://[::1]:8088", local_address="") as scene:
+        scene.master.moves["/"] = f"{scene.master.address}/jobs"
+        assert (await scene.ask()).body == b"its page /jobs"
+    assert scene.master.asked[-1][1]["host"] == scene.master.address.removeprefix("http://")
 
 
 async def test_documents_of_older_resource_managers_are_read():
