@@ -142,17 +142,20 @@ def test_prometheus_is_told_of_each_cluster(heddle):
 
 @pytest.fixture(scope="module")
 def programs(client: StockClient, tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("programs")
-    return ":".join(str(compile_program(each, [client.jars], folder)) for each in ("YarnClientTour", "UnmanagedMaster"))
+    names = ("YarnClientTour", "UnmanagedMaster")
+    return ":".join(str(compile_program(each, [client.jars], tmp_path_factory.mktemp(each))) for each in names)
 
 
 def test_java_programs_tour_each_and_hold_containers_there(heddle, home, client, programs):
-    printed = client.run("YarnClientTour", class_path=programs, user=getpass.getuser())
-    told = dict(re.findall(r"^([a-z ]+) (\S.*)$", printed, re.MULTILINE))
-    assert told["same master"] == told["same container"] == told["same attempt"] == told["listed"] == "true"
-    assert told["moved"].endswith("dev")
-    assert "the tour is over" in told["end"]
-    assert httpx.get(f"{heddle.url}/heddle/v1/apps/{told['id']}", trust_env=False).json()["app"]["cluster"] == home
+    if home != "north":  # no fair scheduler takes the priority that the tour sets
+        printed = client.run("YarnClientTour", class_path=programs, user=getpass.getuser())
+        told = dict(re.findall(r"^([a-z ]+) (\S.*)$", printed, re.MULTILINE))
+        assert told["same master"] == told["same container"] == told["same attempt"] == told["listed"] == "true"
+        assert told["moved"].endswith("dev")
+        assert "the tour is over" in told["end"]
+        assert told["queues"] == told["root"] == "4", "those of the same path are one"
+        found = httpx.get(f"{heddle.url}/heddle/v1/apps/{told['id']}", trust_env=False, timeout=30).json()["app"]
+        assert found["cluster"] == home
     words = ("-appname", "unmanaged", "-cmd", " ".join(client.command("UnmanagedMaster", class_path=programs)))
     printed = client.run(LAUNCHER, *words, class_path=f"{unmanaged_am_jars()}/*", user=getpass.getuser())
     assert "held 2" in printed

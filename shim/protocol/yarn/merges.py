@@ -198,9 +198,10 @@ def _queue_acls(parts: Sequence[ClusterAnswer]) -> GetQueueUserAclsInfoResponseP
     merged = GetQueueUserAclsInfoResponseProto()
     by_queue: dict[str, int] = {}
     for entry in _joined(GetQueueUserAclsInfoResponseProto)(parts).queueUserAcls:
-        at = by_queue.get(entry.queueName)
+        name = text_of(entry.queueName).removeprefix("root.")  # which some schedulers tell, and others do not
+        at = by_queue.get(name)
         if at is None:
-            by_queue[entry.queueName] = len(merged.queueUserAcls)
+            by_queue[name] = len(merged.queueUserAcls)
             merged.queueUserAcls.append(entry)
         else:
             known = merged.queueUserAcls[at].userAcls
@@ -263,10 +264,11 @@ def _queue(queues: Sequence[tuple[QueueInfoProto, float]]) -> QueueInfoProto:
 
 
 def _merge_children(merged: QueueInfoProto, queues: Sequence[tuple[QueueInfoProto, float]]) -> None:
+    """Siblings by the last part of their names: a fair scheduler tells its queues' paths."""
     by_name: dict[str, list[tuple[QueueInfoProto, float]]] = {}
     for queue, weight in queues:
         for child in queue.childQueues:
-            by_name.setdefault(child.queueName, []).append((child, weight))
+            by_name.setdefault(text_of(child.queueName).rpartition(".")[2], []).append((child, weight))
     merged.ClearField("childQueues")
     merged.childQueues.extend(_queue(children) for children in by_name.values())
 

@@ -282,3 +282,27 @@ def test_a_report_that_cannot_be_read_costs_itself_alone():
     odd = b"\x0a\x02\x0a\x63"  # a report whose id is longer than the report
     listed = merge_applications([ClusterAnswer(odd + good), ClusterAnswer(good + odd)], limit=5)
     assert [each.applicationId.id for each in GetApplicationsResponseProto.FromString(listed).applications] == [1, 1]
+
+
+def test_queues_of_the_same_path_are_one_though_a_fair_scheduler_tells_paths():
+    told = [
+        GetQueueInfoResponseProto(
+            queueInfo=QueueInfoProto(
+                queueName="root", childQueues=[QueueInfoProto(queueName=name, capacity=0.5) for name in names]
+            )
+        )
+        for names in (("default", "etl"), ("root.default", "root.dev"))
+    ]
+    merged = merge_queue_info(parts(*told)).queueInfo
+    assert [child.queueName for child in merged.childQueues] == ["default", "etl", "root.dev"]
+    acls = [
+        GetQueueUserAclsInfoResponseProto(
+            queueUserAcls=[QueueUserACLInfoProto(queueName=name, userAcls=[acl]) for name in names]
+        )
+        for names, acl in (
+            (("root", "default"), QueueACLProto.QACL_SUBMIT_APPLICATIONS),
+            (("root", "root.default"), QueueACLProto.QACL_ADMINISTER_QUEUE),
+        )
+    ]
+    listed = MERGES["getQueueUserAcls"](parts(*acls)).queueUserAcls
+    assert [(each.queueName, len(each.userAcls)) for each in listed] == [("root", 2), ("default", 2)]
