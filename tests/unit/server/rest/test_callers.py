@@ -2,21 +2,30 @@
 
 import asyncio
 import base64
+import inspect
 import json
 from functools import partial
 
 import pytest
 
+from shim.errors import HeddleError, TooManyCallsError, UserError
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.principals import PrincipalRules
-from shim.identity.service import IdentityRules
+from shim.identity.provider_claims import ClaimRules
+from shim.identity.rates import CallRates, Rate, RateLimits
+from shim.identity.service import Caller, IdentityRules
+from shim.identity.sessions import Sessions
+from shim.ports.identity_provider import BadTokenError, ProviderUnavailableError
 from shim.protocol.hrpc import SASLError
+from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.token_strings import encode_token
-from shim.server.rest.callers import CookieTwiceError, ProvenCallers
+from shim.server.rest.callers import OPEN_PATHS, CookieTwiceError, ProvenCallers, RatedCallers, WebLogin
 from shim.server.rest.callers import cookie_of as one_cookie
 from shim.server.rest.messages import Request
+from shim.server.rest.provider_callers import SESSION_COOKIE, LoginDemandedError, NamelessCallers, ProviderCallers
 from shim.simulation.stores import InMemoryTokenStore
 from tests.doubles.clock import FakeClock
+from tests.doubles.identity_provider import ScriptedProvider
 from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
@@ -199,3 +208,133 @@ async def test_whom_heddle_runs_as_is_nobody_special_behind_a_gateway(server):
     assert json.loads((await opened.ask("GET", target)).body)["is_operator"] is True
     for name in ("x_forwarded_for", "forwarded", "via", "x_real_ip", "x_forwarded_user"):
         assert json.loads((await opened.ask("GET", target, **{name: "10.0.0.1"})).body)["is_operator"] is False
+
+
+# ---------------------------------------------------------------------- behind an identity provider, and counted
+
+
+def asked(target=METRICS, **headers):
+    path, _, query = target.partition("?")
+    named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    return Request("GET", path, query, named, b"", "10.0.0.7"), parse_query(query)
+
+
+JWT = "aaaa.bbbb.cccc"
+
+
+class Provided:
+    """Callers behind a provider that knows carol's token."""
+
+    def __init__(self):
+        self.server = ScriptedServer()
+        self.provider = ScriptedProvider(tokens={JWT: {"preferred_username": "carol"}})
+        self.sessions = Sessions(b"s" * 32, FakeClock(), lambda count: bytes(range(count)), lasts_s=100.0)
+        self.callers = ProviderCallers(
+            self.provider,
+            usual(ClaimRules),
+            self.sessions,
+            self.server.identity,
+            NamelessCallers(self.server.identity),
+            "http://front:8088/",
+        )
+
+    @property
+    def session(self):
+        return f"{SESSION_COOKIE}={self.sessions.begin('dave', frozenset({'g'}))}"
+
+
+async def test_a_token_of_the_provider_is_known_at_once_when_its_key_is_and_else_asked_for():
+    made = Provided()
+    request, query = asked(authorization=f"Bearer {JWT}")
+    with pytest.raises(HeddleError, match="has to be asked"):
+        made.callers.at_once(request, query)
+    made.provider.known_tokens.add(JWT)
+    assert made.callers.at_once(request, query).user == "carol"
+    assert (await made.callers.log_in(request, query)).caller.user == "carol"
+    assert (await made.callers.again(request, query)).user == "carol"
+    for target in (f"{METRICS}?doAs=bob", f"{METRICS}?user.name=bob"):
+        other = asked(target, authorization=f"Bearer {JWT}")
+        for way in (made.callers.log_in, made.callers.again):
+            with pytest.raises(UserError):
+                await way(*other)
+        with pytest.raises(UserError):
+            made.callers.at_once(*other)
+    made.provider.is_away = True
+    assert made.callers.at_once(request, query).user == "carol"
+    with pytest.raises(ProviderUnavailableError):
+        await made.callers.again(request, query)
+    del made.provider.tokens[JWT]
+    made.provider.is_away = False
+    with pytest.raises(BadTokenError):
+        await made.callers.again(request, query)
+
+
+async def test_a_session_is_its_users_until_it_is_over():
+    made = Provided()
+    request, query = asked(cookie=made.session)
+    for caller in (
+        made.callers.at_once(request, query),
+        (await made.callers.log_in(request, query)).caller,
+        await made.callers.again(request, query),
+    ):
+        assert (caller.user, caller.groups, caller.has_login) == ("dave", frozenset({"g"}), True)
+    with pytest.raises(LoginDemandedError, match="the session is over"):
+        await made.callers.again(*asked(cookie=f"{SESSION_COOKIE}=made-up"))
+
+
+async def test_who_shows_nothing_is_nobody_at_open_paths_and_asked_to_log_in_elsewhere():
+    made = Provided()
+    (open_path, *_) = sorted(OPEN_PATHS)
+    for way in (made.callers.at_once, made.callers.log_in, made.callers.again):
+        found = way(*asked(open_path))
+        found = await found if inspect.isawaitable(found) else found
+        assert getattr(found, "caller", found) == made.server.identity.anonymous
+
+        async def elsewhere(way=way):
+            found = way(*asked(f"{METRICS}?a=b"))
+            return await found if inspect.isawaitable(found) else found
+
+        with pytest.raises(LoginDemandedError) as demanded:
+            await elsewhere()
+        assert demanded.value.location == ""
+    with pytest.raises(LoginDemandedError) as demanded:
+        await made.callers.log_in(*asked(f"{METRICS}?a=b", accept="text/html"))
+    assert demanded.value.location == f"http://front:8088/oidc/login?next={METRICS}%3Fa%3Db"
+
+
+class Noted:
+    """Callers that all are eve, and what was asked of them."""
+
+    may_wait = True
+
+    def __init__(self):
+        self.seen = []
+
+    def at_once(self, request, query):
+        self.seen.append(("at once", request, query))
+        return Caller("eve", "eve")
+
+    async def log_in(self, request, query):
+        self.seen.append(("log in", request, query))
+        return WebLogin(Caller("eve", "eve"))
+
+    async def again(self, request, query):
+        self.seen.append(("again", request, query))
+        return Caller("eve", "eve")
+
+
+async def test_calls_are_counted_but_not_a_look_whether_somebody_is_still_welcome():
+    limits = RateLimits(user=Rate(1.0, 2), address=Rate(1.0, 3))
+    noted = Noted()
+    callers = RatedCallers(CallRates(limits, FakeClock()), noted)
+    request, query = asked()
+    for _ in range(9):
+        assert (await callers.again(request, query)).user == "eve"
+    assert callers.at_once(request, query).user == "eve"
+    assert (await callers.log_in(request, query)).caller.user == "eve"
+    with pytest.raises(TooManyCallsError):
+        await callers.log_in(request, query)
+    assert all(seen[1:] == (request, query) for seen in noted.seen)
+    (open_path, *_) = sorted(OPEN_PATHS)
+    assert (await callers.log_in(*asked(open_path))).caller.user == "eve"
+    assert callers.may_wait
