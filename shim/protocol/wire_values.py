@@ -25,7 +25,6 @@ T = TypeVar("T")
 WireNumber = int | float | str | bool | None
 """A number as some version of Hadoop, or somebody who poses as one, writes it."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
-_DIGITS = 19
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 _BARE = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+"[^"NI-]*+)++|(?<![\w"])(-?)(?:(NaN)|INF\w*|Infinity)(?![\w"])')
 _SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity", b"\\ud", b"\\uD")
@@ -201,8 +200,6 @@ def whole(value: WireNumber) -> int:
 def _rounded(value: WireNumber) -> int:
     if value is None or isinstance(value, bool):
         return 0
-    if isinstance(value, str) and len(value) < _DIGITS and value.isascii() and value.isdigit():
-        return int(value)
     try:
         found = float(value)
     except (ValueError, OverflowError):

@@ -177,3 +177,100 @@ def test_a_response_that_breaks_a_rule_is_refused_with_the_rule(was, becomes, pr
 def test_a_challenge_that_cannot_be_met_is_refused(offer):
     with pytest.raises(SASLError):
         client(SESSIONS[0]).step(offer)
+
+
+# ---------------------------------------------------------------------- what is read, by its form
+
+
+NAMED = b'username="dG9rZW4="'
+
+
+def refused(response):
+    """Why a response is refused; None if it is read."""
+    try:
+        read_response(response)
+    except SASLError as refusal:
+        return str(refusal)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (NAMED, None),
+        (NAMED + b',realm="default"', None),
+        (b" \t" + NAMED + b"\r\n , ,, \n realm = default ,", None),
+        (NAMED + b'realm="default"', "It cannot be read from byte 19 on."),
+        (NAMED + b' realm="default"', "It cannot be read from byte 20 on."),
+        (NAMED + b",realm", "It cannot be read from byte 20 on."),
+        (NAMED + b",realm=", "It cannot be read from byte 20 on."),
+        (NAMED + b',realm="a', "It cannot be read from byte 20 on."),
+        (NAMED + b"," + b"n" * 64 + b"=1", None),
+        (NAMED + b"," + b"n" * 65 + b"=1", "It cannot be read from byte 20 on."),
+        (b"realm", "Missing username."),
+        (b"", "Missing username."),
+        (b'username=""', "Missing username."),
+        (b"realm=a", "Missing username."),
+        (NAMED + b"," + NAMED, "Directive username appears more than once."),
+        (NAMED + b",realm=a,REALM=b", "Directive realm appears more than once."),
+        (NAMED + b',authzid="x"', "authzid is not taken."),
+        (NAMED + b',realm="\xff"', "A value is not UTF-8."),
+        (NAMED + b",nc=0000001", "Mismatched nc"),
+        (NAMED + b",nc=0000000a", None),
+        (NAMED + b",nc=0000000g", "Mismatched nc"),
+        (NAMED + b",maxbuf=123456789", None),
+        (NAMED + b",maxbuf=1234567890", "Mismatched maxbuf"),
+        (NAMED + b",response=" + b"a" * 32, None),
+        (NAMED + b",response=" + b"A" * 32, "Mismatched response"),
+        (NAMED + b",qop=auth-int", None),
+        (NAMED + b",qop=auth-other", "Mismatched qop"),
+        (NAMED + b",charset=UTF-8", None),
+        (NAMED + b",charset=utf8", "Mismatched charset"),
+        (b'username="dG9rZW4"', "no token identifier in base64"),
+        (b'username="dG9rZW5="', "no token identifier in base64"),  # the same bytes, written in another way
+        (b'username="dG9r\\ZW4="', None),  # a quoted pair
+    ],
+)
+def test_a_response_is_read_to_its_end_or_refused(response, why):
+    assert (refused(response) is None) if why is None else (why in str(refused(response)))
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(4096, True), (4097, False)])
+def test_a_response_has_a_length(length, is_read):
+    response = NAMED + b',nonce="' + b"n" * (length - len(NAMED) - 9) + b'"'
+    assert len(response) == length
+    assert (refused(response) is None) is is_read
+
+
+def test_what_is_read_is_written_anew_in_javas_order_and_quotes():
+    response = b'cipher=rc4, nc=00000001 ,realm="a\\"b\\\\c",other=1,' + NAMED
+    read = read_response(response)
+    assert (read.identifier_untrusted, read.quality) == (b"token", QualityOfProtection.AUTH)
+    assert read.anew == b'username="dG9rZW4=",realm="a\\"b\\\\c",nc=00000001,cipher="rc4"'
+
+
+CHALLENGE = b'realm="default",nonce="n",qop="auth",charset=utf-8,algorithm=md5-sess'
+
+
+@pytest.mark.parametrize(
+    ("challenge_told", "is_taken"),
+    [
+        (CHALLENGE, True),
+        (CHALLENGE.replace(b"md5-sess", b"md5"), False),
+        (CHALLENGE.replace(b'nonce="n",', b""), False),
+        (CHALLENGE.replace(b'"auth"', b'"auth-int,auth-conf"'), False),
+        (CHALLENGE.replace(b'qop="auth",', b""), True),
+        (CHALLENGE.replace(b'realm="default"', b'realm="first",realm="second"'), True),
+        (CHALLENGE + b"," + b" " * (2047 - len(CHALLENGE)), True),
+        (CHALLENGE + b"," + b" " * (2048 - len(CHALLENGE)), False),
+    ],
+)
+def test_a_challenge_is_answered_or_refused(challenge_told, is_taken):
+    ours = DigestMD5Client(TokenSecret(IDENTIFIER, PASSWORD), "c")
+    if is_taken:
+        response = ours.step(challenge_told)
+        assert directive(response, "realm") == ("first" if b"first" in challenge_told else "default")
+        assert directive(response, "nonce") == "n"
+    else:
+        with pytest.raises(SASLError):
+            ours.step(challenge_told)

@@ -286,7 +286,9 @@ def read_response(response_untrusted: bytes) -> ReadResponse:
         SASLError: If it cannot be read to its end, or names no token.
     """
     said = _said(response_untrusted)
-    identifier = _identifier(said.get("username", ""))
+    if not said.get("username"):
+        raise SASLError(f"{_VIOLATION}Missing username.")
+    identifier = _identifier(said["username"])
     quality = QualityOfProtection(said.get("qop", QualityOfProtection.AUTH.value))
     anew = ",".join(_written(name, said[name]) for name in _WRITTEN if name in said)
     return ReadResponse(identifier, quality, anew.encode())

@@ -127,7 +127,7 @@ class _Writer:
     def _part(self, name: str, value: JsonValue, declaration: str, level: int) -> None:
         written = len(self.parts)
         try:
-            self.write(name, value, declaration, level + isinstance(value, list), is_item=True)
+            self.write(name, value, declaration, level + (type(value) is list), is_item=True)
         except NotXMLError:
             del self.parts[written:]
             self.left_out += 1

@@ -264,6 +264,42 @@ def test_one_that_moved_after_its_end_is_counted_once_among_those_that_ended():
     assert [each.summary.application_id.sequence for each in index.newest_first()] == [3, 2]
 
 
+def test_one_that_moved_after_its_end_lives_and_does_not_give_way_to_those_that_end():
+    index = an_index(most_finals=1)
+    index.take(a_document(1, "east", "FINISHED"))
+    index.move(moved := a_document(1, "west", "SUBMITTED", as_of_s=101.0))
+    index.take(a_document(2, "east", "FINISHED"))
+    assert index.find(ONE) == moved
+    index.take(a_document(1, "west", "FAILED", as_of_s=102.0))
+    assert [each.summary.application_id.sequence for each in index.newest_first()] == [1]
+
+
+def test_what_was_noted_of_a_home_goes_when_the_submission_is_withdrawn():
+    index = an_index()
+    index.note_home(ONE, WEST)
+    assert index.home_of(ONE) == WEST
+    index.withdraw(ONE)
+    assert index.home_of(ONE) is None
+    index.take(a_document(1, "west"))
+    index.take(first := a_document(1, "east", as_of_s=50.0))
+    assert index.find(ONE) == first, "the first in the configured order, as no home is known"
+
+
+def test_where_there_is_no_room_what_is_known_there_is_renewed_and_nothing_else_taken(monkeypatch):
+    monkeypatch.setattr(application_index, "MOST_APPLICATIONS", 1)
+    index = an_index()
+    index.take(a_document(1, "east"))
+    index.take(renewed := a_document(1, "east", "ACCEPTED", as_of_s=200.0))
+    assert index.find(ONE) == renewed
+    index.take(a_document(2, "west"))
+    index.take(a_document(3, "east"))
+    assert index.find(ApplicationId(1, 3)) is None
+    index.take(a_document(2, "east", as_of_s=300.0))
+    assert index.home_of(ApplicationId(1, 2)) == WEST, "known elsewhere is not known here"
+    index.take(ended := a_document(2, "east", "FINISHED", as_of_s=300.0))
+    assert index.find(ApplicationId(1, 2)) == ended, "what has ended takes no room"
+
+
 def test_of_those_that_wait_the_end_is_shown_and_others_are_not_touched():
     index = an_index()
     index.take(told := a_document(2, "east"))

@@ -180,6 +180,40 @@ def test_json_is_refused_by_its_depth_before_anything_is_built_of_it(depth: int,
         check_cost(body)
 
 
+@pytest.mark.parametrize("body", [b"null", b"[]", b"[1]"])
+def test_json_that_is_no_object_is_refused_as_jersey_does(body: bytes):
+    with pytest.raises(JavaError, match='Cannot read field "name" because "pi" is null'):
+        read_fields(body, media_type=JSON)
+
+
+@pytest.mark.parametrize("body", [b"7", b'"x"', b"true"])
+def test_a_scalar_is_a_body_without_fields(body: bytes):
+    assert read_fields(body, media_type=JSON) == {}
+
+
+@pytest.mark.parametrize(("sign", "most"), [(b"<", 2 * MAX_VALUES), (b"=", MAX_VALUES)], ids=["elements", "attributes"])
+@pytest.mark.parametrize("more", [0, 1])
+def test_xml_is_refused_by_its_signs_before_it_is_read(sign: bytes, most: int, more: int):
+    """Signs within text, where they are not elements."""
+    around = b"<r><a><![CDATA[%b]]></a></r>"
+    body = around % (sign * (most - around.count(sign) + more))
+    if more:
+        with pytest.raises(JavaError, match=f"more than {MAX_VALUES} values"):
+            read_fields(body, media_type=XML)
+    else:
+        assert len(str(read_fields(body, media_type=XML)["a"])) == most - around.count(sign)
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(MAX_VALUES - 1, False), (MAX_VALUES, True)])
+def test_values_of_lists_and_members_are_counted_together(count: int, *, is_refused: bool):
+    body = b'{"a":[%b]}' % b",".join([b"1"] * count)
+    if is_refused:
+        with pytest.raises(JavaError, match=f"more than {MAX_VALUES} values"):
+            read_fields(body, media_type=JSON)
+    else:
+        assert len(read_fields(body, media_type=JSON)["a"]) == count
+
+
 def test_deep_xml_is_refused():
     body = b"<a>" * (MAX_DEPTH + 1) + b"</a>" * (MAX_DEPTH + 1)
     with pytest.raises(JavaError, match="nested deeper"):

@@ -161,3 +161,89 @@ def test_a_list_is_no_root():
 def test_whatever_a_cluster_tells_is_well_formed(value):
     xml, _ = xml_and_left_out(json.dumps({"apps": {"app": value}}).encode())
     assert ET.fromstring(xml).tag == "apps"  # noqa: S314 - what Heddle wrote
+
+
+# ---------------------------------------------------------------------- levels and types
+
+
+def nested(levels: int, value: object = None) -> object:
+    """So many objects in one another; in the last one is a value, if there is one."""
+    for number in range(levels):
+        value = {"a": value} if number or value is not None else {}
+    return value
+
+
+@pytest.mark.parametrize(("levels", "left_out"), [(63, 0), (64, 0), (65, 1)])
+def test_members_are_written_down_to_a_level(levels, left_out):
+    body, found = xml_and_left_out(json.dumps(nested(levels + 1)).encode())
+    assert (found, body.count(b"<a>") + body.count(b"<a/>")) == (left_out, levels - left_out)
+
+
+@pytest.mark.parametrize(("levels", "left_out"), [(62, 0), (63, 0), (64, 1)])
+def test_an_item_with_too_many_levels_is_left_out_whole(levels, left_out):
+    whole = {"r": {"i": [{"b": 1}, nested(levels), {"b": 2}]}}
+    body, found = xml_and_left_out(json.dumps(whole).encode())
+    assert found == left_out
+    assert body.count(b"<i>") + body.count(b"<i/>") == 3 - left_out
+    item = json.dumps(nested(levels + 1)).encode()
+    if left_out:
+        with pytest.raises(NotXMLError):
+            item_to_xml(b'{"b":%b}' % item, "i")
+    else:
+        assert item_to_xml(item, "i").startswith(b"<i><a>")
+
+
+@pytest.mark.parametrize(("levels", "left_out"), [(62, 0), (63, 0), (64, 1), (900, 1)])
+def test_lists_in_lists_are_levels_too(levels, left_out):
+    value: object = 7
+    for _ in range(levels):
+        value = [value]
+    body, found = xml_and_left_out(json.dumps({"r": {"l": value}}).encode())
+    assert (found, body.count(b"<l>7</l>")) == (left_out, 1 - left_out)
+
+
+XSI = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+
+
+@pytest.mark.parametrize(
+    ("value", "written", "left_out"),
+    [
+        ({}, "<queue/>", 0),
+        ({"type": "t"}, f'<queue{XSI} xsi:type="t"/>', 0),
+        ({"type": "t", "x": 1}, f'<queue{XSI} xsi:type="t"><x>1</x></queue>', 0),
+        ({"x": 1, "type": "t"}, "<queue><x>1</x><type>t</type></queue>", 0),
+        ({"type": 7}, "", 1),
+        ({"type": "a b"}, "", 1),
+        ({"type": None}, "", 1),
+        (
+            {"type": "t", "queue": {"type": "u", "other": {"type": "v"}}},
+            f'<queue{XSI} xsi:type="t"><queue xsi:type="u"><other><type>v</type></other></queue></queue>',
+            0,
+        ),
+        (
+            {"x": {"queue": {"type": "t"}}, "rootQueue": {"type": "u"}},
+            f'<queue><x><queue{XSI} xsi:type="t"/></x><rootQueue{XSI} xsi:type="u"/></queue>',
+            0,
+        ),
+        ({"b": True, "c": False, "n": None, "l": [1, "x", None]}, None, 0),
+    ],
+)
+def test_the_type_that_leads_an_element_is_its_attribute(value, written, left_out):
+    if written is None:
+        written = "<queue><b>true</b><c>false</c><n/><l>1</l><l>x</l><l/></queue>"
+    body, found = xml_and_left_out(json.dumps({"r": {"queue": value}}).encode())
+    inner = f"<r>{written}</r>"
+    assert (body.decode().removeprefix(XML_HEAD), found) == (inner, left_out)
+
+
+@pytest.mark.parametrize("document", [b"7", b"[]", b'"x"', b"null", b"{}", b'{"a":1,"b":2}', b'{"a":[1]}', b"{", b""])
+def test_a_document_has_one_member_that_is_no_list(document):
+    with pytest.raises(NotXMLError):
+        xml_and_left_out(document)
+
+
+def test_with_a_root_given_the_members_are_within_it():
+    written = f"{XML_HEAD}<r><a>1</a><b>2</b><b>3</b></r>".encode()
+    assert xml_and_left_out(b'{"a":1,"b":[2,3]}', root="r") == (written, 0)
+    with pytest.raises(NotXMLError, match="a list has no root"):
+        xml_and_left_out(b'{"r":[1]}')
