@@ -558,7 +558,10 @@ class QueuePlanner:
             return Knowledge(services=service_facts(waiting, tagged, names, self._rules_of(), nodes.cells))
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
         if not policy.goes_by(Fact.DEADLINES):
-            return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
+            if Fact.DAG not in policy.needs:
+                by_row = {row: outline for row, outline in by_row.items() if outline.has_times}
+            found = known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
+            return replace(found, wishes=self._attempts.wishes()) if policy.goes_by(Fact.DAG) else found
         told = self._attempts.knowledge()
         timed = {row: outline for row, outline in by_row.items() if outline.has_times and row in told.finished}
         if not timed:

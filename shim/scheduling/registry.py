@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.scheduling.parameters import named_values
+from shim.scheduling.policies.carbyne import CARBYNE
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
@@ -75,6 +76,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
                     DELAY,
                     TETRIS,
                     GRAPHENE,
+                    CARBYNE,
                     QUINCY,
                     ALSCHED,
                     TETRISCHED,

@@ -350,7 +350,7 @@ class WaitingTable:
         return found
 
     def knowledge(self) -> Knowledge:
-        """Of each attempt with a deadline: what ended of it, and what is predicted of the rest by runs. And wishes."""
+        """Of each attempt with a deadline: what ended, and what is predicted of the rest by runs; and `wishes`."""
         finished, forecasts = dict[int, tuple[int, ...]](), dict[int, JobForecast]()
         for known in self._attempts.values():
             if self._table.get(Column.DEADLINE_S, known.row):
@@ -359,8 +359,11 @@ class WaitingTable:
                 left = self._work_left(known)
                 if left is not None:
                     forecasts[known.row] = JobForecast((FormerStage((left.container_s,), ended + left.containers),))
-        wishes = {known.row: known.wishes for known in self._attempts.values() if known.wishes != NO_WISHES}
-        return Knowledge(finished=finished, forecasts=forecasts, wishes=wishes)
+        return Knowledge(finished=finished, forecasts=forecasts, wishes=self.wishes())
+
+    def wishes(self) -> Mapping[int, JobWishes]:
+        """Wishes of those attempts that have some, by row."""
+        return {known.row: known.wishes for known in self._attempts.values() if known.wishes != NO_WISHES}
 
     def _add(self, attempt: ApplicationAttemptId, at_s: float) -> _Attempt:
         known = _Attempt(attempt, self._table.add(), at_s)

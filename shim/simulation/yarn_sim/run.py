@@ -177,6 +177,7 @@ class YarnOutcome:
         completions_s: Of each job, from its arrival to the end of its last task as its master knew it.
         delays_s: The same less the longest path through its stages.
         waits_s: Of each task, from the arrival of its job to its start.
+        starts_s: When each task of a job started, by the job, stage and task; from its arrival.
         at_data: Part of the tasks with data on some host that started at one that has it; 1 if there are none.
         used: Container-seconds of memory (MiB x s) by cluster and queue.
         surplus: Containers that ApplicationMasters got and gave back, as their last ask came after the grant.
@@ -191,6 +192,7 @@ class YarnOutcome:
     completions_s: tuple[float, ...] = ()
     delays_s: tuple[float, ...] = ()
     waits_s: tuple[float, ...] = ()
+    starts_s: dict[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
     at_data: float = 1.0
     used: Counter[tuple[SubClusterId, str]] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
@@ -421,6 +423,7 @@ def _outcome(
             known.vcore_s,
         )
         waits += [at_s - arrived_s for at_s in account.started_s.values()]
+        outcome.starts_s[job.name] = {task: at_s - arrived_s for task, at_s in account.started_s.items()}
     outcome.completions_s, outcome.delays_s, outcome.waits_s = tuple(completions), tuple(delays), tuple(waits)
     outcome.surplus = sum(account.surplus for account in accounts)
     named = sum(account.named for account in accounts)

@@ -52,6 +52,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "delay",
         "tetris",
         "graphene",
+        "carbyne",
         "jockey",
         "quincy",
         "alsched",
