@@ -18,6 +18,7 @@ from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import Column, IntArray, RequestColumn, RequestTime, Snapshot
 
@@ -195,3 +196,34 @@ def _neediest(candidates: IntArray, jobs: IntArray, shares: FloatArray, fairness
     kept = max(1, int(np.ceil((1.0 - fairness) * len(of_jobs) - 1e-9)))
     chosen = sorted(of_jobs, key=lambda job: (of_jobs[job], job))[:kept]
     return candidates[np.isin(jobs[candidates], chosen)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    rules: PackingRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
+        return pack(snapshot, memory, turns, self.rules)
+
+    def rank(
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int], plan: Plan
+    ) -> Sequence[tuple[int, int]]:
+        """Rank what waits; see `RankKernel`."""
+        return rank(snapshot, memory, turns, plan, self.rules)
+
+
+def tetris(rules: PackingRules) -> Policy:
+    kernel = _Kernel(rules)
+    return Policy(
+        "tetris",
+        Ordering(first_come),
+        Placement(CellChoice.BY_ROOM, kernel=kernel, rank=kernel.rank),
+        summary="the request that fits a node's room best, weighed against short jobs and fair shares",
+        source="Grandl et al., SIGCOMM 2014",
+        needs=frozenset({Fact.VECTORS, Fact.ESTIMATES}),
+        rules=rules,
+        remake=tetris,
+    )
+
+
+TETRIS = tetris(PackingRules())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from shim.errors import BadRequestError
+from shim.scheduling.packing import TETRIS
 from shim.scheduling.parameters import named_values
 from shim.scheduling.policies.carbyne import CARBYNE
 from shim.scheduling.policies.delay import DELAY
@@ -15,7 +16,6 @@ from shim.scheduling.policies.medea import MEDEA
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.orders import DRF, FAIR, FEWEST_TASKS, FIFO, LEARNT_WORK
 from shim.scheduling.policies.quincy import QUINCY
-from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policies.tetrisched import ALSCHED, TETRISCHED
 from shim.scheduling.policy import Fact, Policy, World, refusal
 

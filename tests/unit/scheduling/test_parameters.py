@@ -8,11 +8,11 @@ import pytest
 from shim.config.queues import QueueConfig
 from shim.config.tree import declared_keys
 from shim.errors import BadRequestError
+from shim.scheduling.packing import TETRIS
 from shim.scheduling.parameters import named_values, parameters_of, spec_of, with_values
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.jockey import JOCKEY
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
-from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import (
     PARAMETERS,

@@ -6,13 +6,12 @@ from shim.scheduling.completion_table import build_forecast
 from shim.scheduling.cycle import order
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.knowledge import Knowledge, StageOutline
-from shim.scheduling.packing import PackingRules
+from shim.scheduling.packing import TETRIS, PackingRules, tetris
 from shim.scheduling.plan import Hold, Plan, Reason, ReasonCode
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.jockey import JOCKEY
 from shim.scheduling.policies.quincy import QUINCY
-from shim.scheduling.policies.tetris import TETRIS, tetris
 from shim.simulation.engine import seeded
 from tests.support.cycle_scenes import CycleScene
 

@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.scheduling.packing import PackingRules
-from shim.scheduling.policies.tetris import tetris
+from shim.scheduling.packing import PackingRules, tetris
 from tests.support.cycle_scenes import CycleScene
 from tests.support.examples import examples
 
