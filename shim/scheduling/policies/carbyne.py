@@ -21,7 +21,7 @@ from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, least_share
 from shim.scheduling.snapshot import Column, RequestColumn, RequestTime, Snapshot
 
@@ -157,7 +157,7 @@ class _Wanted:
 class _Kernel:
     rules: CarbyneRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         room = FreeCapacity(snapshot)
         for row, wanted, reason in self._order(snapshot, memory, turns):
             count = min(wanted, room.left(row)) if room.has_room(row) else 0
@@ -166,7 +166,7 @@ class _Kernel:
         return room.plan()
 
     def rank(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int], plan: Plan
     ) -> Iterator[tuple[int, int]]:
         """Rank what waits: what is due, then leftover; see `RankKernel`."""
         granted = dict(plan.granted())
@@ -177,7 +177,7 @@ class _Kernel:
                 yield row, count - had
 
     def _order(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]
     ) -> Iterator[tuple[int, int, Reason]]:
         """What is to start, the first first: rows of requests, each with how many of its containers, and why."""
         wanted, given = self._wanted(snapshot, memory, turns), dict[int, int]()
@@ -196,10 +196,10 @@ class _Kernel:
                     given[row] = given.get(row, 0) + more
                     yield row, more, _LEFTOVER
 
-    def _wanted(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> dict[int, _Wanted]:
+    def _wanted(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> dict[int, _Wanted]:
         by_job: dict[int, list[int]] = {}
-        for turn in turns:
-            by_job.setdefault(int(snapshot.requests.numbers[RequestColumn.JOB, turn.request]), []).append(turn.request)
+        for row in turns:
+            by_job.setdefault(int(snapshot.requests.numbers[RequestColumn.JOB, row]), []).append(row)
         left = {job: _stages_left(snapshot, job, rows) for job, rows in by_job.items()}
         followed, found = _follow(snapshot, memory, by_job, left), dict[int, _Wanted]()
         for job, unsorted in by_job.items():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from shim.domain.wishes import JobWishes
 from shim.scheduling.knowledge import Knowledge, StageOutline
-from shim.scheduling.plan import Turn
 from shim.scheduling.policies.carbyne import CARBYNE, CarbyneRules, carbyne
 from shim.scheduling.snapshot import Column
 from tests.support.cycle_scenes import CycleScene
@@ -143,13 +142,9 @@ def test_what_is_asked_for_next_is_due_first_and_no_more_than_is_wanted():
     plan = scene.decide(AT_ONCE)
     counts = dict.fromkeys((small, large), 0)
     kernel = AT_ONCE.placement.kernel
-    for row, count in kernel.rank(scene.snapshot(), {}, turns_of((small, large)), plan):
+    for row, count in kernel.rank(scene.snapshot(), {}, (small, large), plan):
         counts[row] += count
     assert {row: count + granted(plan).get(row, 0) for row, count in counts.items()} == {small: 20, large: 40}
-
-
-def turns_of(rows):
-    return [Turn(row, 0.0, 0.0, 0.0) for row in rows]
 
 
 @given(
