@@ -468,9 +468,9 @@ class _Digest:
     @classmethod
     def of(cls, said: Mapping[str, str], password: bytes, quality: QualityOfProtection) -> "_Digest":
         secret = base64.b64encode(password).decode()
-        user = hashlib.md5(f"{said['username']}:{said['realm']}:{secret}".encode(), usedforsecurity=False).digest()
+        user = _md5(f"{said['username']}:{said['realm']}:{secret}".encode())
         nonces = f":{said['nonce']}:{said['cnonce']}".encode()
-        hash_a1 = hashlib.md5(user + nonces, usedforsecurity=False).digest()
+        hash_a1 = _md5(user + nonces)
         between = f"{said['nonce']}:{said['nc']}:{said['cnonce']}:{quality.value}"
         return cls(hash_a1, between, f"{said['digest-uri']}{_NO_BODY if quality.has_layer else ''}")
 
@@ -481,9 +481,9 @@ class _Digest:
         return self._of(":")
 
     def _of(self, method: str) -> bytes:
-        hash_a2 = hashlib.md5((method + self.suffix).encode(), usedforsecurity=False).hexdigest()
+        hash_a2 = _md5((method + self.suffix).encode()).hex()
         text = f"{self.hash_a1.hex()}:{self.between}:{hash_a2}"
-        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().encode()
+        return _md5(text.encode()).hex().encode()
 
 
 def _layer(quality: QualityOfProtection, cipher: str, hash_a1: bytes, *, is_server: bool) -> SecurityLayer:

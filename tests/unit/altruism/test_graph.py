@@ -46,6 +46,40 @@ def test_progress_counts_what_waits_and_what_runs():
     assert progress.remaining_work(DIAMOND) == pytest.approx(0.1 * (8 * 1.0 + 2.5))
 
 
-def test_progress_of_other_axes_is_refused():
-    with pytest.raises(ShapeMismatchError, match="run_count has shape"):
-        Progress.of([1], [0], [1, 1], [1.0])
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (([1], [0], [1, 1], [1.0]), "run_count has shape"),
+        (([1], [0, 0], [1], [1.0]), "run_stage has shape"),
+        (([1], [0], [1], [1.0, 2.0]), "run_stage has shape"),
+        (([[1]], [0], [1], [1.0]), "waiting has 2 dimensions"),
+        (([1], [[0]], [1], [1.0]), "run_stage has 2 dimensions"),
+        (([1], [0], 1, [1.0]), "run_count has 0 dimensions"),
+        (([1], [0], [1], [[1.0]]), "run_rest has 2 dimensions"),
+    ],
+)
+def test_progress_of_other_axes_is_refused(given, named):
+    with pytest.raises(ShapeMismatchError, match=named):
+        Progress.of(*given)
+
+
+@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("odd", [-1, float("nan")])
+def test_a_progress_of_less_than_nothing_is_refused(at, odd):
+    given = [[1], [0], [1], [1.0]]
+    given[at] = [odd]
+    named = ("waiting", "run_stage", "run_count", "run_rest")[at]
+    with pytest.raises(ValueError, match=f"{named} holds a negative amount or NaN"):
+        Progress.of(*given)
+
+
+def test_a_progress_keeps_what_it_was_given():
+    progress = Progress.of([4, 0, 2, 9], [3, 1], [5, 6], [0.25, 7.5])
+    assert [each.tolist() for each in (progress.waiting, progress.run_stage, progress.run_count)] == [
+        [4, 0, 2, 9],
+        [3, 1],
+        [5, 6],
+    ]
+    assert progress.run_rest.tolist() == [0.25, 7.5]
+    assert all(each.dtype == np.int64 for each in (progress.waiting, progress.run_stage, progress.run_count))
+    assert Progress.of([1]).run_rest.size == Progress.of([1]).run_stage.size == 0

@@ -261,6 +261,32 @@ def test_one_that_cannot_run_it_is_no_home(form):
     assert alone.is_lasting is (form in NEVER)
 
 
+@pytest.mark.parametrize(
+    ("states", "is_lasting"),
+    [
+        *(((state,), False) for state in ("NEW", "UNHEALTHY", "LOST", "REBOOTED")),
+        *(((state,), True) for state in ("RUNNING", "DECOMMISSIONING", "DECOMMISSIONED", "SHUTDOWN")),
+        (("RUNNING", "LOST"), False),
+        (("RUNNING", "SHUTDOWN"), True),
+    ],
+)
+@pytest.mark.parametrize("whose", ["the queue's maximum capacity", "the queue's part of the partition"])
+def test_a_queues_part_is_too_small_for_good_if_no_node_may_come_back(whose, states, *, is_lasting):
+    fields, changes = NEVER[whose]
+    nodes = tuple(a_node_report(f"more{number}:1", state=state) for number, state in enumerate(states))
+    east = fields | {"nodes": (*fields.get("nodes", (a_node_report(),)), *nodes)}
+    alone = decide(east, west=east, submission=asked(**changes))
+    assert (alone.home_subcluster, alone.is_lasting) == (None, is_lasting)
+
+
+def test_a_queues_part_is_not_too_small_for_good_while_a_cluster_has_nothing():
+    fields, changes = NEVER["the queue's maximum capacity"]
+    for capacity, is_lasting in ((mib(0), False), (mib(1), True)):
+        east = fields | {"capacity": capacity}
+        alone = decide(east, west=east, submission=asked(**changes))
+        assert (alone.home_subcluster, alone.is_lasting) == (None, is_lasting)
+
+
 @pytest.mark.parametrize("form", WAITS)
 def test_one_where_it_would_wait_comes_after_one_where_it_starts_however_free_it_is(form):
     fields, changes = WAITS[form]
