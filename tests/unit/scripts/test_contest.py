@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.contest import SHAPES, Draw, completions_of, jobs_of, oracle
+from scripts.contest import HEDDLE, SHAPES, SINGLE_FAIR, Draw, completions_of, jobs_of, oracle, told
 from shim.scheduling.durations import recurring_key_of
 
 DRAW = Draw(jobs=60, load=0.8)
@@ -43,3 +43,12 @@ def test_a_recurring_kind_is_known_again_by_its_name_and_differs_from_others():
     assert 35 <= len(keys) <= 40
     unknown = {recurring_key_of(job.user, "YARN", job.name) for job in jobs_of(Draw(shape="no-history", jobs=200))}
     assert len(unknown) == 200
+
+
+@pytest.mark.parametrize(("slow", "cells"), [(0, ["100%", "1.00"]), (1, ["99%", "1.00"]), (2, ["98%", "3.00"])])
+def test_a_row_tells_how_many_jobs_are_slower_than_on_one_fair_cluster_and_how_slow_the_slowest(slow, cells):
+    draw = Draw(jobs=100)
+    times = {(SINGLE_FAIR, draw): (10.0,) * 100, (HEDDLE, draw): (30.0,) * slow + (10.0,) * (100 - slow)}
+    lines = list(told(times, [SINGLE_FAIR, HEDDLE], [draw]))
+    assert [cell.strip() for cell in lines[3].split("|")][6:8] == cells
+    assert len({line.count("|") for line in lines}) == 1
