@@ -49,8 +49,13 @@ def view_settings(config: Config) -> ViewSettings:
 
 
 def poll_schedule(poll: PollConfig) -> PollSchedule:
-    """Intervals and limits of polls of ResourceManagers."""
-    return PollSchedule(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
+    """Intervals and limits of polls of ResourceManagers, for each process that polls.
+
+    What all of them read in a second is as much as one would: one process takes it all in.
+    """
+    limits = PollSettings(timeout_s=poll.timeout_s)
+    rows_per_s = limits.rows_per_s / max(1, poll.workers)
+    return PollSchedule(interval_s=poll.interval_s, poll=replace(limits, rows_per_s=rows_per_s))
 
 
 def rest_settings(

@@ -13,9 +13,10 @@ import pytest
 import shim.app
 import shim.cli
 import shim.config
-from shim.app.settings import cycle_settings, queue_defaults, reach
+from shim.app.settings import cycle_settings, poll_schedule, queue_defaults, reach
 from shim.config import queues
 from shim.config.loader import Config, parse
+from shim.config.subclusters import PollConfig
 from shim.config.tree import is_table, item_type
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import PLAIN, FederatedQueue, QueueDefaults
@@ -201,3 +202,9 @@ def test_applications_reach_what_names_a_file_system_or_a_reach_together_and_no_
     )
     found = reach(parse(listed, source="a", environment={}))
     assert found == {"c0": {"c1"}, "c1": {"c0", "c2"}, "c2": {"c1"}, "c3": frozenset()}
+
+
+@pytest.mark.parametrize(("workers", "share"), [(0, 1.0), (1, 1.0), (2, 0.5), (4, 0.25)])
+def test_processes_that_poll_read_as_much_together_as_one_would(workers, share):
+    alone, together = (poll_schedule(replace(PollConfig(), workers=count)).poll for count in (0, workers))
+    assert together.rows_per_s == share * alone.rows_per_s

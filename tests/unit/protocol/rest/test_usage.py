@@ -4,6 +4,8 @@ import json
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.domain.ids import SubClusterId
 from shim.domain.usage import NO_USAGE, Account, PartUsage, Usage
@@ -89,3 +91,16 @@ def test_an_account_that_adds_nothing_shows_what_the_home_told():
     ]
     for raw in recorded:
         assert msgspec.json.decode(FORM.show(raw, Account())) == msgspec.json.decode(raw)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(("memory-mb", "vcores", "gpu", "yarn.io/gpu", 'a"b', "")), st.integers(-2, 10**20))
+    )
+)
+def test_a_map_is_read_the_same_however_it_is_spaced(entries):
+    pairs = ({"key": key, "value": str(amount)} for key, amount in entries)
+    plain = "{" + ",".join(f'"entry":{json.dumps(each, separators=(",", ":"))}' for each in pairs) + "}"
+    documents = (f'{{"resourceSecondsMap":{text}}}'.encode() for text in (plain, plain.replace(":", ": ")))
+    one, two = map(UsageForm().read, documents)
+    assert one == two
