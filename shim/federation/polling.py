@@ -9,8 +9,8 @@ by its own clock.
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -47,6 +47,8 @@ from shim.protocol.wire_values import whole
 _T = TypeVar("_T")
 _MAXIMUM = ("yarn.scheduler.maximum-allocation-mb", "yarn.scheduler.maximum-allocation-vcores")
 _ASKED_AGAIN_S = 60.0
+_MOST_LISTS = 8
+_ROOM_WITHIN_S = 1.0
 _INDEXED = 1000
 """Rows that are put in a table before others have their turn: a millisecond of work."""
 
@@ -73,14 +75,38 @@ class PollSettings:
 
 
 class ReadingPace:
-    """Pace of the lists of all sub-clusters that one process polls, and whose turn it is to be read."""
+    """Pace of the lists of all sub-clusters that one process polls, and whose turn it is to be read.
 
-    def __init__(self) -> None:
+    Args:
+        most_lists: That are asked for and read at a time.
+        within_s: Nobody waits longer for others' lists before its own is asked for.
+    """
+
+    def __init__(self, *, most_lists: int = _MOST_LISTS, within_s: float = _ROOM_WITHIN_S) -> None:
         self._rows: defaultdict[Part, dict[SubClusterId, int]] = defaultdict(dict)
         self.all: Counter[Part] = Counter()
         """Rows of the lists of all sub-clusters."""
         self.turn = asyncio.Lock()
         """Held while a list is read. All would be there late if all were read by turns."""
+        self._room = asyncio.Semaphore(most_lists)
+        self._within_s = within_s
+
+    @asynccontextmanager
+    async def room(self) -> AsyncIterator[None]:
+        """Room for one more list that is asked for and read: hundreds at once would fill the memory.
+
+        Nobody waits for it for long: those who have it may be slow.
+        """
+        try:
+            async with asyncio.timeout(self._within_s):
+                await self._room.acquire()
+        except TimeoutError:
+            yield
+            return
+        try:
+            yield
+        finally:
+            self._room.release()
 
     def note(self, part: Part, subcluster: SubClusterId, rows: int) -> None:
         self.all[part] += rows - self._rows[part].get(subcluster, 0)
@@ -160,8 +186,9 @@ class Poller:
         poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
         left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
-            raw = await self._ask_part(Part.NODES, ask.ask_rows)
-            told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
+            async with self._pace.room():
+                raw = await self._ask_part(Part.NODES, ask.ask_rows)
+                told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
             nodes, left_out["nodes"], documents[Part.NODES.value] = told
             self._read_node.forget_others(nodes)
             self._pace.note(Part.NODES, self.subcluster, len(nodes))
@@ -219,17 +246,22 @@ class Poller:
         return replace(poll, live=live, ended=ended, forgotten=forgotten, left_out=+(Counter(poll.left_out) + left_out))
 
     async def _list(self, parameters: Parameters) -> tuple[dict[ApplicationId, ApplicationDocument], int]:
+        async with self._pace.room():
+            rows, beyond = await self._rows_of(parameters)
+        told: dict[ApplicationId, ApplicationDocument] = {}
+        for start in range(0, len(rows), _INDEXED):
+            told.update((each.summary.application_id, each) for each in rows[start : start + _INDEXED])
+            await asyncio.sleep(0)
+        return told, beyond
+
+    async def _rows_of(self, parameters: Parameters) -> tuple[list[ApplicationDocument], int]:
         as_of_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
         timeout_s = self._settings.timeout_s
         answer = await ask.ask_rows(self._manager, Part.APPLICATIONS, parameters, timeout_s=timeout_s)
         self._waited_s += self._clock.monotonic_s() - began_s
         read = partial(self._read_application, as_of_s=as_of_s)
         rows, beyond, _ = await self._read_list(ask.APPLICATIONS, answer.body, read, MOST_APPLICATIONS)
-        told: dict[ApplicationId, ApplicationDocument] = {}
-        for start in range(0, len(rows), _INDEXED):
-            told.update((each.summary.application_id, each) for each in rows[start : start + _INDEXED])
-            await asyncio.sleep(0)
-        return told, beyond
+        return rows, beyond
 
     async def _read_list(
         self, kind: ask.ListOfRows, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int

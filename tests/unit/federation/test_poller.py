@@ -483,6 +483,26 @@ async def test_one_list_is_read_at_a_time_and_one_that_cannot_be_read_holds_none
     assert view.late(clock.now_s()) == (managers[1].subcluster,)
 
 
+async def test_lists_are_asked_for_some_at_a_time_and_one_that_hangs_holds_none_up():
+    pace, clock = ReadingPace(most_lists=2, within_s=0.01), FakeClock()
+    managers = [ScriptedResourceManager(f"c{number}", clock=clock) for number in range(6)]
+    lists = CountsLists()
+    for manager in managers:
+        manager.behave(lists)
+    view = FederationView(tuple(each.subcluster for each in managers), usual(ViewSettings))
+    schedule = usual(PollSchedule, jitter=0.0)
+    masters = [SubClusterPoller(each, ViewIntake(view, clock), clock, schedule, pace=pace) for each in managers]
+    await asyncio.gather(*(master.poll() for master in masters))
+    assert lists.most == 2
+    for manager in managers[:2]:
+        manager.behave(NeverAnswers())
+    hanging = [asyncio.create_task(master.poll()) for master in masters[:2]]
+    await asyncio.wait_for(asyncio.gather(*(master.poll() for master in masters[2:])), 30.0)
+    for each in hanging:
+        each.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
+
+
 async def test_lists_with_numbers_that_are_none_are_read_and_kept_as_json(federation):
     row = b'{"id":"application_1_0007","state":"RUNNING","queueUsagePercentage":NaN}'
     node = b'{"id":"n1:1","state":"RUNNING","cpuUtilization":-INF,"rack":"NaN"}'
@@ -534,6 +554,34 @@ class AnswersWith:
     async def __call__(self, manager, request, timeout_s):
         answer = await AnswersProperly()(manager, request, timeout_s)
         return replace(answer, body=self.body) if request.path.endswith(self.to) else answer
+
+
+class CountsLists:
+    """Knows how many lists were being answered at a time."""
+
+    def __init__(self):
+        self.now = self.most = 0
+
+    async def __call__(self, manager, request, timeout_s):
+        if not request.path.endswith(("/apps", "/nodes")):
+            return await AnswersProperly()(manager, request, timeout_s)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            for _ in range(20):
+                await asyncio.sleep(0)
+            return await AnswersProperly()(manager, request, timeout_s)
+        finally:
+            self.now -= 1
+
+
+class NeverAnswers:
+    """Is there, and never answers with a list."""
+
+    async def __call__(self, manager, request, timeout_s):
+        if request.path.endswith(("/apps", "/nodes")):
+            await asyncio.Event().wait()
+        return await AnswersProperly()(manager, request, timeout_s)
 
 
 class Many:
