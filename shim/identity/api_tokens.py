@@ -224,12 +224,24 @@ class APITokens:
         return owner
 
     def _check_scopes(self, caller: Caller, owner: str, scopes: Collection[TokenScope]) -> None:
-        """Refuse a token that promises more than its owner's role has: it would never be good for that."""
-        role = self._identity.role_of(caller) if owner == caller.user else self._identity.role_of_user(owner)
+        """Refuse a token that promises more than its owner's role has: it would never be good for that.
+
+        A role that the caller has by running Heddle on this machine, or by a group that an identity provider tells
+        with a login, does not go with a token.
+        """
+        shown = self._identity.role_of_user(owner)
+        mine = self._identity.role_of(caller) if owner == caller.user else shown
         for scope in sorted(scopes):
             needed = self._identity.needed(RIGHT_OF_SCOPE[scope])
-            if role < needed:
-                raise ForbiddenError(f"the scope {scope} takes the role {needed.told}, and {owner} is {role.told}")
+            if scope is TokenScope.OPERATE and mine >= (whole := self._identity.needed(Right.OPERATE)):
+                needed = whole  # else it would let them do less than they may without it
+            if min(mine, shown) >= needed:
+                continue
+            told = f"the scope {scope} takes the role {needed.told}, and {owner} is {min(mine, shown).told}"
+            if mine >= needed:
+                told += f" by a token: {mine.told} on this machine alone, or by a group that comes with a login; "
+                told += "name the user in security.admins or security.roles"
+            raise ForbiddenError(told)
 
     def _remembered(self, id_: str, within_s: float | None = None) -> _Seen | None:
         """The store's last word on an id, if it is young enough."""

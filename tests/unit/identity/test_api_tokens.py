@@ -29,7 +29,7 @@ class Office:
 
     def __init__(self, *, heddles=1, admins=("queen",), roles=None, limits=None, **named):
         self.clock, self.store = FakeClock(), InMemoryAPITokenStore()
-        rules = usual(IdentityRules, admins=admins, roles=roles or RoleRules())
+        rules = usual(IdentityRules, admins=admins, roles=roles or RoleRules(), local_admin="heddle")
         identity = IdentityService(rules, secret=b"x" * 32, clock=self.clock)
         self.chance = random.Random(7)  # noqa: S311 - a test repeats itself
         self.all = [
@@ -324,8 +324,10 @@ def test_a_scope_lets_do_itself_and_every_token_reads(has, wants):
 
 OFFICES = {
     "without roles": RoleRules(),
-    "with roles": RoleRules({Role.VIEWER: ("*",), Role.USER: ("alice",), Role.OPERATOR: ("bob",)}),
+    "with roles": RoleRules({Role.VIEWER: ("*",), Role.USER: ("alice",), Role.OPERATOR: ("bob", "group:oidc:ops")}),
 }
+HERE = Caller("heddle", "heddle", is_local=True)
+"""Who runs this Heddle, on its machine."""
 
 
 @pytest.mark.parametrize(
@@ -346,6 +348,17 @@ OFFICES = {
         ("with roles", QUEEN, "alice", [TokenScope.OPERATE], "operate takes the role operator, and alice is user"),
         ("with roles", QUEEN, "bob", [TokenScope.OPERATE], ""),
         ("with roles", QUEEN, "", [TokenScope.OPERATE], ""),
+        *(
+            (each, HERE, "", [TokenScope.OPERATE], f"operate takes the role {role}, and heddle is {is_} by a token")
+            for each, role, is_ in (("without roles", "administrator", "user"), ("with roles", "operator", "viewer"))
+        ),
+        (
+            "with roles",
+            replace(ALICE, groups=frozenset({"oidc:ops"})),
+            "",
+            [TokenScope.OPERATE],
+            "operate takes the role operator, and alice is user by a token: operator on this machine alone",
+        ),
     ],
 )
 async def test_a_token_promises_no_more_than_its_owners_role_has(roles, caller, owner, scopes, refused):
