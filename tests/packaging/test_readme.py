@@ -69,6 +69,20 @@ def test_code_that_pages_name_is_where_they_say() -> None:
     assert not missing
 
 
+def test_keys_that_pages_name_are_keys_of_the_configuration() -> None:
+    sections: dict[str, set[str]] = {}
+    for part in (ROOT / "docs" / "operators" / "configuration.md").read_text("utf-8").split("\n## `[")[1:]:
+        sections[part.partition("]")[0].strip("[")] = set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE))
+    named = {
+        (page.name, section, key)
+        for page in PAGES
+        for section, key in re.findall(r"`([a-z_]+(?:\.[a-z_]+)*)\.([a-z_]+)`", page.read_text("utf-8"))
+        if section in sections and f"{section}.{key}" not in sections
+    }
+    assert len(named) > 100
+    assert [(page, section, key) for page, section, key in sorted(named) if key not in sections[section]] == []
+
+
 def _code_in(text: str) -> set[str]:
     modules = re.findall(r"python -m (scripts[.\w]+)", text)
     files = re.findall(r"`((?:[\w-]+/)+\w+\.(?:py|java))`", text)
