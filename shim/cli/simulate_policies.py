@@ -48,9 +48,10 @@ jockey-amdahl-paced (no simulated runs), jockey-once (first allocation kept), jo
 deadline), medea-published (the paper's weights), medea-heuristics (no program), medea-one-by-one (each container as it
 comes), medea-kube (that with affinity and anti-affinity alone), medea-blind (no look at constraints).
 
-PROMISED is what jobs with deadlines could count on, as a multiple of what they worked; BROKEN the part of the
-running services' containers whose constraints are broken, mean over the times at which any started; WAIT s the mean
-time from a service's arrival to its containers.
+SPREAD is the longest run of a job with a deadline by the shortest one, each beside its deadline. PROMISED is what jobs
+with deadlines could count on, as a multiple of what they worked; BROKEN the part of the running services' containers
+whose constraints are broken, mean over the times at which any started; WAIT s the mean time from a service's arrival to
+its containers.
 """
 _COLUMNS = (
     ("POLICY", "policy"),
@@ -64,6 +65,7 @@ _COLUMNS = (
     ("RACK %", "rack_local"),
     ("MET", "met"),
     ("MISSED", "missed"),
+    ("SPREAD", "spread"),
     ("PROMISED", "promised"),
     ("BROKEN %", "broken"),
     ("WAIT s", "service_wait"),
@@ -167,6 +169,7 @@ def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
         "rack_local": round(100 * figures.rack_local, 1),
         "met": figures.met,
         "missed": figures.missed,
+        "spread": round(figures.spread, 2),
         "promised": round(figures.promised, 2),
         "broken": round(100 * figures.violated, 1),
         "service_wait": round(figures.service_wait_s, 1),

@@ -19,6 +19,7 @@ class RunFigures:
         response_s: From arrival to end, by job; NaN for one that has not ended.
         longest_wait_s: The longest that a ready stage waited for its first container.
         met: Jobs with a deadline that met it; `missed` likewise.
+        beside_deadline: What each job with a deadline took, as a part of the time up to that.
         makespan_s: When the last job ended.
         busy: Part of the capacity of the scarcest resource that was in use, over the run.
         promised_s: Containers that jobs could count on, times seconds; 0 for a policy that promises none.
@@ -33,6 +34,7 @@ class RunFigures:
     cycles: int = 0
     met: int = 0
     missed: int = 0
+    beside_deadline: list[float] = field(default_factory=list)
     makespan_s: float = 0.0
     busy: float = 0.0
     promised_s: float = 0.0
@@ -49,6 +51,11 @@ class RunFigures:
     @property
     def rack_local(self) -> float:
         return (self.starts[0] + self.starts[1]) / max(1, sum(self.starts))
+
+    @property
+    def spread(self) -> float:
+        """Longest run of a job with a deadline by the shortest one, each beside its deadline; 1 where none has any."""
+        return max(self.beside_deadline, default=1.0) / min(self.beside_deadline, default=1.0)
 
     @property
     def promised(self) -> float:

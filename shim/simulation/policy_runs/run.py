@@ -201,6 +201,8 @@ class _Run:
                 self.figures.promised_work_s += self._jobs[number].work_s
                 is_late = self.engine.now_s > self._jobs[number].deadline_s + 1e-9
                 self.figures.missed += is_late
+                allowed_s = self._jobs[number].deadline_s - self._jobs[number].arrival_s
+                self.figures.beside_deadline.append(float(self.figures.response_s[number]) / allowed_s)
                 self.figures.met += not is_late
 
     # ------------------------------------------------------------------ cycles

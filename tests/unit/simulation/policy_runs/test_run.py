@@ -40,3 +40,11 @@ def test_nothing_of_a_task_is_known_before_it_has_ended():
     assert any(200.0 < look[0] < until_s for look in seen[0]), "the task runs, and others wait"
     before = [[look for look in looks if look[0] < until_s] for looks in seen]
     assert before[0] == before[1]
+
+
+def test_the_spread_is_of_jobs_with_deadlines_each_beside_its_own():
+    stages = (StageTasks((1,), (10.0,)),)
+    jobs = [PolicyJob(0.0, stages, 20.0), PolicyJob(0.0, stages, 40.0), PolicyJob(0.0, stages)]
+    found = run_policy(jobs, ModelledSite(3, (1,)), LEARNT_WORK)
+    assert sorted(found.beside_deadline) == [0.25, 0.5]
+    assert found.spread == 2.0
