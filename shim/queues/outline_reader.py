@@ -206,7 +206,9 @@ class OutlineReader:
 
 def _outline(stages: OutlinedStages, planned: _Planned) -> JobOutline:
     has_times = stages.has_times or planned.forecast is not None
-    return JobOutline(stages.stages, stages.finished, stages.by_priority, planned.weights, has_times, planned.forecast)
+    return JobOutline(
+        stages.stages, stages.finished, stages.by_priority, planned.weights, has_times, planned.forecast, stages.ran_s
+    )
 
 
 def _plans(

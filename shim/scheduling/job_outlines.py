@@ -21,6 +21,7 @@ class JobOutline:
         finished: Ended tasks of each stage.
         weights: How early each stage is wanted; see `Knowledge.stage_weights`.
         has_times: Whether anything is known of how long its tasks run.
+        ran_s: Mean run time of the ended tasks of each stage; 0 where none was timed, empty where nothing is known.
         forecast: What its former run tells, made for as many tasks as this one has; None if there is none.
     """
 
@@ -30,6 +31,7 @@ class JobOutline:
     weights: Mapping[int, float]
     has_times: bool = True
     forecast: JobForecast | None = None
+    ran_s: tuple[float, ...] = ()
 
     def weight(self, priority: int) -> float:
         """Return how early what an ask of a priority is for is wanted; 1 where nothing is known of it."""
@@ -85,4 +87,5 @@ def known_graphs(outlines: Mapping[int, JobOutline], n_types: int) -> Knowledge:
         finished={row: known.finished for row, known in outlines.items()},
         forecasts={row: known.forecast for row, known in outlines.items() if known.forecast is not None},
         stage_weights={row: known.weights for row, known in outlines.items()},
+        ran_s={row: known.ran_s for row, known in outlines.items() if known.ran_s},
     )

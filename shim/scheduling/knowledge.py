@@ -40,6 +40,7 @@ class Knowledge:
         services: Tags of services and the constraints between their containers.
         stage_weights: How early each stage of a job is wanted, 1 for the first, by a plan that was made beforehand;
             by the job's row.
+        ran_s: What the ended tasks of each stage of a job ran, in the mean; 0 where none was timed; by the job's row.
         wishes: What places and times are worth to a job that says so, by the job's row.
     """
 
@@ -48,6 +49,7 @@ class Knowledge:
     forecasts: Mapping[int, JobForecast] = field(default_factory=lambda: MappingProxyType({}))
     services: ServiceFacts = NO_SERVICES
     stage_weights: Mapping[int, Mapping[int, float]] = field(default_factory=lambda: MappingProxyType({}))
+    ran_s: Mapping[int, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType({}))
     wishes: Mapping[int, JobWishes] = field(default_factory=lambda: MappingProxyType({}))
 
 

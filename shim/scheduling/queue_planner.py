@@ -572,6 +572,7 @@ class QueuePlanner:
             graphs=seen.graphs,
             finished={**told.finished, **seen.finished},
             forecasts={**told.forecasts, **seen.forecasts},
+            ran_s=seen.ran_s,
         )
 
 

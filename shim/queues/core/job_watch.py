@@ -124,6 +124,7 @@ class StageSeen:
         times_from: Whose tasks the seconds are of; empty if they are not known.
         is_counted: Whether the ApplicationMaster counted its tasks; else its containers are.
         tasks: All of its tasks; None as long as the engine has not decided.
+        ran_s: What its tasks that have ended ran in this run, in the mean; 0 where none was timed.
     """
 
     waiting: int | None
@@ -135,6 +136,7 @@ class StageSeen:
     size: ResourceVector
     is_counted: bool = False
     tasks: int | None = None
+    ran_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,8 +374,11 @@ class JobWatch:
             size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
             seconds = max(1.0, _upper(times)) if times else None
             running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
+            own = job.seconds.get(number, ())
+            ran_s = sum(own) / len(own) if own else 0.0
+            ended = job.ended.get(number, 0)
             seen = StageSeen(
-                waiting, running, job.ended.get(number, 0), seconds, times_from, len(times), size, tasks=stage.tasks
+                waiting, running, ended, seconds, times_from, len(times), size, tasks=stage.tasks, ran_s=ran_s
             )
             if counts is not None and job.counted is not None:
                 seen = _counted(seen, counts[number], job.counted.running(number))

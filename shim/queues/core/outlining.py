@@ -25,12 +25,14 @@ class OutlinedStages:
         finished: Ended tasks of each.
         by_priority: The stage of each priority of asks.
         has_times: Whether anything is known of how long its tasks run.
+        ran_s: What the ended tasks of each stage ran in this run, in the mean; 0 where none was timed.
     """
 
     stages: tuple[StageOutline, ...]
     finished: tuple[int, ...]
     by_priority: Mapping[int, int]
     has_times: bool
+    ran_s: tuple[float, ...]
 
 
 def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages | None:
@@ -56,7 +58,7 @@ def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages |
     )
     finished = tuple(min(seen[number].ended, outline.n_tasks) for number, outline in zip(order, found, strict=True))
     by_priority = {priority: place[number] for priority, number in stages.by_priority.items()}
-    return OutlinedStages(found, finished, by_priority, bool(known))
+    return OutlinedStages(found, finished, by_priority, bool(known), tuple(seen[number].ran_s for number in order))
 
 
 def former_stages(run: JobRun) -> tuple[FormerStage, ...]:

@@ -323,12 +323,18 @@ def _of_this_size(told: JobForecast, graph: Sequence[StageOutline]) -> JobForeca
 def slowdown_of(snapshot: Snapshot, job: int, stages: Sequence[FormerStage], finished: Sequence[int]) -> float:
     """Run time of a job's ended tasks as a multiple of what was expected of them; 1 where nothing was expected.
 
+    Where tasks of stages were timed these times count: a container may run several tasks, and end with the last.
+
     Args:
         snapshot: Tells what its ended tasks ran in all.
         stages: What was expected of it.
         finished: Ended tasks by stage.
     """
     whole_s, took_s = sum(stage.work_s for stage in stages), float(snapshot.jobs[Column.FINISHED_S, job])
+    ran_s = snapshot.knowledge.ran_s.get(job, ())
+    if len(ran_s) == len(finished) == len(stages):
+        finished = [done if each else 0 for done, each in zip(finished, ran_s, strict=True)]
+        took_s = sum(done * each for done, each in zip(finished, ran_s, strict=True))
     if len(stages) != len(finished) or whole_s <= 0.0 or took_s <= 0.0:
         return 1.0
     ended_s = sum(done * stage.work_s / max(1, stage.n_tasks) for done, stage in zip(finished, stages, strict=True))

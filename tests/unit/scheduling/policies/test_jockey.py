@@ -297,3 +297,11 @@ def test_who_is_later_is_never_given_less_while_containers_still_help_in_time(le
 def test_an_earlier_end_is_worth_no_less(one, other, deadline):
     early, late = sorted((one, other))
     assert utility_of_end(early, deadline) >= utility_of_end(late, deadline)
+
+
+def test_the_pace_goes_by_times_of_tasks_where_containers_run_several():
+    scene = CycleScene([[4]])
+    job = scene.job(finished_s=10.0)
+    scene.knowledge = Knowledge(ran_s={job: (20.0, 0.0)})
+    found = slowdown_of(scene.snapshot(), job, EXPECTED, (30, 5))
+    assert found == pytest.approx((600.0 + 8.0) / (300.0 + 8.0)), "the second stage was not timed: it says nothing"
