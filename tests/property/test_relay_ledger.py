@@ -6,7 +6,7 @@ that Hadoop's client library keeps. Between them is the ledger, over wires that 
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -266,6 +266,7 @@ class Relay(RuleBasedStateMachine):
 
     def begins_a_ledger(self):
         self.ledger, self.log = self.a_ledger(self.a_splitter()), []
+        self.said, self.given = {}, set()
 
     def a_ledger(self, splitter):
         return AskLedger(ATTEMPT, HOME, splitter, grace=2)
@@ -285,6 +286,8 @@ class Relay(RuleBasedStateMachine):
     def tell(self, event):
         effects = self.ledger.handle(event)
         self.log.append((event, effects))
+        self.says_the_same_until_it_is_answered(event, effects)
+        self.remembers_before_it_gives(effects)
         for effect in effects:
             match effect:
                 case CallSession(name, request):
@@ -305,6 +308,33 @@ class Relay(RuleBasedStateMachine):
                             known.setdefault(container, self.answer_id(answer))
                         else:
                             known.pop(container, None)
+
+    def says_the_same_until_it_is_answered(self, event, effects):
+        """Invariant 4 of the ledger: another request would take back what a scheduler may have taken already."""
+        match event:
+            case SessionAnswered(name, serial) if name in self.said and self.said[name].serial == serial:
+                del self.said[name]
+            case SessionOpened(name) | SessionLost(name) | SessionForgotten(name):
+                self.said.pop(name, None)
+            case AMRegistered():
+                self.said.pop(HOME, None)
+        for effect in effects:
+            if isinstance(effect, CallSession):
+                words = replace(effect.request, serial=0, response_id=0)
+                before = self.said.setdefault(effect.subcluster, effect.request)
+                assert words == replace(before, serial=0, response_id=0), "other words, and the first have no answer"
+                self.said[effect.subcluster] = effect.request
+
+    def remembers_before_it_gives(self, effects):
+        """Invariant 6 of the ledger: what dies between the two gives no container that the next one does not know."""
+        written = set()
+        for effect in effects:
+            if isinstance(effect, Remember) and effect.fate is Fate.GIVEN:
+                written |= set(effect.containers)
+            if isinstance(effect, AnswerAM):
+                elsewhere = {each.container for each in effect.answer.grants if each.node.host != f"{HOME}-1"}
+                assert elsewhere <= written | self.given, "given before it is in the store"
+                self.given |= elsewhere
 
     def answer_id(self, response_id):
         """Name of an answer: of `RegisteredAttempt.answer_id`."""
@@ -645,5 +675,42 @@ def test_a_container_whose_answer_died_with_heddle_is_released():
     relay.teardown()
 
 
+class UnbrokenRelay(Relay):
+    """Wires lose, repeat and delay; nothing restarts. Then no two schedulers are ever asked for the same container."""
+
+    @initialize()
+    def start(self):
+        super().start()
+        self.ever, self.granted = Counter(), Counter()
+
+    @rule(key=st.sampled_from(KEYS), count=st.integers(1, 4))
+    def wants_more(self, key, count):
+        super().wants_more(key, count)
+        self.ever[key] += count
+
+    @rule(name=st.sampled_from(NAMES), key=st.sampled_from(KEYS), count=st.integers(1, 3))
+    def grants(self, name, key, count):
+        before = self.schedulers[name].pending[key]
+        super().grants(name, key, count)
+        self.granted[key] += before - self.schedulers[name].pending[key]
+
+    @invariant()
+    def an_ask_is_in_one_place(self):
+        for key in KEYS if hasattr(self, "ledger") else ():
+            assert self.granted[key] + self.most_pending(key) <= self.ever[key]
+
+    resource_manager_restarts = subcluster_is_lost = heddle_is_killed = master_is_killed = None
+    cannot_open = home_is_asked_what_runs = home_tells_what_runs = is_told_what_runs = None
+
+    def teardown(self):
+        if hasattr(self, "ledger"):
+            self.tell(DemandCap(None))
+            for _ in range(40):
+                self._settle()
+            self.what_is_asked_for_is_what_is_wanted()
+
+
+TestUnbroken = UnbrokenRelay.TestCase
+TestUnbroken.settings = settings(max_examples=examples(60), stateful_step_count=15, deadline=None)
 TestRelay = Relay.TestCase
 TestRelay.settings = settings(max_examples=examples(120), stateful_step_count=15, deadline=None)

@@ -1,11 +1,34 @@
 """The ask ledger of one application attempt: one ApplicationMaster in front, any number of schedulers behind.
 
-The home is called when the ApplicationMaster calls, with its own login; the other sub-clusters at a beat of their own,
-and at once when something changes for them. What they say waits for the ApplicationMaster's next answer.
+The home is called when the ApplicationMaster calls, with its own login; the other sub-clusters at a heartbeat of their
+own, and at once when something changes for them. What they answer waits for the ApplicationMaster's next answer.
 
-Two rules keep containers from being asked for twice. A count is raised at one scheduler only by as much as no other one
-may still grant, but for spares that a late-binding policy wants. And a container that nobody wants (any more) is
-released before the ApplicationMaster hears of it.
+Theory of operation. Every wire may lose, repeat and delay; schedulers, sub-clusters and Heddle restart at any moment;
+YARN's protocol counts absolutely and promises nothing about what is under way. Seven invariants hold all the same. Each
+names the race that it guards against, the function that keeps it, and the property that tries it.
+
+1. *An ask is in one place.* A count is raised at one scheduler by no more than what no other one may still grant
+   (`Session.bound`): two would grant the same container while the news of the first grant is on its way. Spares of a
+   late-binding policy are the exception. `UnbrokenRelay.an_ask_is_in_one_place`, `AddingRelay` of constrained asks.
+2. *A container is in one state* (the table of `containers.py`), and is given once or never. A grant may cross the
+   withdrawal of its ask: nobody wants it then, it is released, and the ApplicationMaster never hears of it
+   (`Intake.take`). `Relay.no_container_is_in_two_places`, `ModelApplicationMaster.take`.
+3. *The end of a container is told once*, and kept until the next call acknowledges the answer that told it: answers are
+   lost (`_acknowledge`). `ModelApplicationMaster.take`.
+4. *A request is said in the same words until it is answered* (`Session.request`). The scheduler may have taken it, and
+   other words under the next response id would take back half of it. An answer names the serial number of its request,
+   so that a late one changes nothing. `Relay.says_the_same_until_it_is_answered`.
+5. *A scheduler that was opened again may believe anything.* Every count is said to it once more, zeros too, and a grant
+   of what nobody asks for shows an older ask, which is taken back (`Session.suspect`). `Relay.teardown`.
+6. *What is given elsewhere is in the store before the answer leaves*, and forgotten once its end is acknowledged: a
+   Heddle that starts releases what runs and was not given, and reports as lost what was given and runs no more
+   (`remembered`, `Intake.adopt`). `Relay.remembers_before_it_gives`, `heddle_is_killed`.
+7. *When nothing happens any more, what is asked for is what is wanted, and what runs is what the ApplicationMaster
+   has.* `Relay.teardown`, after every sequence of the events above; the same events have the same effects in another
+   ledger (`Relay.replays_alike`), as it reads no clock and draws nothing.
+
+The properties are in `tests/property/test_relay_ledger.py`, `test_constrained_asks.py`, `test_gangs.py` and, with plans
+and verdicts of Local Masters between, `test_planned_asks.py`.
 
 Source: the rules for response ids are those of `ApplicationMasterService.allocate`.
 """
