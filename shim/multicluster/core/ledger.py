@@ -9,7 +9,8 @@ names the race that it guards against, the function that keeps it, and the prope
 
 1. *An ask is in one place.* A count is raised at one scheduler by no more than what no other one may still grant
    (`Session.bound`): two would grant the same container while the news of the first grant is on its way. Spares of a
-   late-binding policy are the exception. `UnbrokenRelay.an_ask_is_in_one_place`, `AddingRelay` of constrained asks.
+   late-binding policy are the exception. One scheduler alone may grant what it was asked for once more, as an absolute
+   count may cross a grant: see 2. `UnbrokenRelay.tell`, `AddingRelay` of constrained asks.
 2. *A container is in one state* (the table of `containers.py`), and is given once or never. A grant may cross the
    withdrawal of its ask: nobody wants it then, it is released, and the ApplicationMaster never hears of it
    (`Intake.take`). `Relay.no_container_is_in_two_places`, `ModelApplicationMaster.take`.
