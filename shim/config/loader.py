@@ -8,6 +8,7 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -233,7 +234,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str], stored: Sto
     known = {mistake.key for mistake in mistakes}
     for check in (*_CHECKS, _check_together):
         try:
-            mistakes.extend(mistake for mistake in check(config, source) if mistake.key not in known)
+            mistakes.extend(mistake for mistake in check(config, source) if not _follows(mistake, known))
         except (AttributeError, TypeError, ValueError):  # of a value that could not be read
             if not known:
                 raise
@@ -241,6 +242,11 @@ def parse(text: str, *, source: str, environment: Mapping[str, str], stored: Sto
         mistakes.extend(_missing_folders(config, source))  # told now, not by the next start
         raise _all_of(mistakes, lines, source)
     return config
+
+
+def _follows(mistake: ConfigError, known: AbstractSet[str]) -> bool:
+    """Whether a mistake is another's: of a value that could not be read, or of a place that is not known for that."""
+    return not known.isdisjoint({mistake.key, *(f"{mistake.key}.{place}" for place in ("conf", "web"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,9 +326,7 @@ def _check_subclusters(config: Config, source: str) -> Iterator[ConfigError]:
             yield ConfigError(source, f"subcluster[{number}].id", f"{subcluster.id!r} is there twice")
         seen.add(subcluster.id)
         if subcluster.conf is None and not subcluster.web:
-            message = (
-                f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
-            )
+            message = "it has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             yield ConfigError(source, f"subcluster[{number}]", message)
         yield from _check_costs(subcluster, number, [each.id for each in subclusters if each.id], source)
 

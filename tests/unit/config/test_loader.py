@@ -398,6 +398,15 @@ def test_a_folder_that_is_not_there_is_told_with_other_mistakes(tmp_path: Path) 
     assert [mistake.key for mistake in error.mistakes] == ["subcluster[1].conf", "server.rest"]
 
 
+@pytest.mark.parametrize("key", ["web = 'rm:8088'", "web = 5", "conf = 5"])
+def test_a_place_that_cannot_be_read_is_one_mistake_and_not_a_missing_one_too(key: str) -> None:
+    told = refused(f"[[subcluster]]\nid = 'east'\n{key}\n").mistakes
+    assert [each.key for each in told] == [f"subcluster[0].{key.partition(' ')[0]}"]
+    told = refused("[[subcluster]]\nid = 'East'\ncolour = 1\n").mistakes
+    assert [each.key for each in told] == ["subcluster[0]", "subcluster[0].id", "subcluster[0].colour"]
+    assert "None" not in str(told[0])
+
+
 def test_a_single_mistake_is_an_error_as_ever() -> None:
     error = refused("[[subcluster]]\nid = 'a'\nweb = 'http://a:1'\n[server]\nrest = 8088\n")
     assert error.mistakes == (error,)
