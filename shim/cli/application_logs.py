@@ -9,6 +9,7 @@ from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import ExitCode, Front, FrontError
 from shim.cli.output import say
 from shim.domain import ApplicationId, ContainerId
+from shim.protocol.wire_values import several
 from shim.telemetry import escape
 
 _CONTAINER = "container_"
@@ -70,17 +71,17 @@ def print_logs(heddle: Front, wanted: LogsWanted) -> None:
 def running_containers(heddle: Front, application: str) -> list[str]:
     """Containers of an application's newest attempt; none if nobody knows it any more."""
     try:
-        attempts = (heddle.ask(MANAGER_CALLS.attempts(application))["appAttempts"] or {}).get("appAttempt", [])
+        told = heddle.ask(MANAGER_CALLS.attempts(application))["appAttempts"] or {}
     except FrontError as exc:
         return none_if_absent(exc)
-    newest = max((str(each["appAttemptId"]) for each in attempts), default="")
+    newest = max((str(each["appAttemptId"]) for each in several(told.get("appAttempt"))), default="")
     if not newest:
         return []
     try:
         listed = heddle.ask(MANAGER_CALLS.containers(application, newest)) or {}
     except FrontError as exc:
         return none_if_absent(exc)
-    return [str(each["containerId"]) for each in listed.get("container", [])]
+    return [str(each["containerId"]) for each in several(listed.get("container"))]  # one alone comes without its list
 
 
 def none_if_absent(problem: FrontError) -> list[Any]:

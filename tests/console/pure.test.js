@@ -5,13 +5,21 @@ import { describe, it } from "node:test";
 import { differenceOf, folded } from "../../shim/server/web/static/diff.js";
 import { aligned, figuresOf, steps } from "../../shim/server/web/static/figures.js";
 import { gathered } from "../../shim/server/web/static/findings.js";
-import { agedOf, change, count, lasting, memory, percent, seconds } from "../../shim/server/web/static/format.js";
+import { agedOf, change, count, lasting, memory, percent, seconds, several } from "../../shim/server/web/static/format.js";
 import { applied, heard } from "../../shim/server/web/static/patches.js";
 import { addressOf, changed, routeOf } from "../../shim/server/web/static/route.js";
 import { linesOf } from "../../shim/server/web/static/series.js";
 import { boundsOf, chosenMoment, shownMoment } from "../../shim/server/web/static/time_range.js";
 import { barsOf, seen } from "../../shim/server/web/static/timeline.js";
 import { amountsOf, dominant, merged, opened, together, treeOf } from "../../shim/server/web/static/trees.js";
+
+describe("lists of a ResourceManager", () => {
+  it("are lists, though one of one comes as that one and one of none as nothing", () => {
+    assert.deepEqual(several([{ id: 1 }, { id: 2 }]), [{ id: 1 }, { id: 2 }]);
+    assert.deepEqual(several({ id: 1 }), [{ id: 1 }]);
+    assert.deepEqual([several(null), several(undefined), several([])], [[], [], []]);
+  });
+});
 
 describe("amounts", () => {
   const part = (cluster, used_mib, used_vcores) => ({

@@ -52,6 +52,15 @@ def printed(documents, text=APPLICATION, statuses=None, **wanted):
     return asked
 
 
+def test_a_container_alone_and_an_attempt_alone_come_without_their_lists(capsys):
+    told = {
+        f"{APP}/appattempts": {"appAttempts": {"appAttempt": {"appAttemptId": ATTEMPT}}},
+        f"{APP}/appattempts/{ATTEMPT}/containers": {"container": {"containerId": ONE}},
+    }
+    printed(RUNNING | told)
+    assert capsys.readouterr().out.splitlines() == [f"== {ONE} on n:1 of west", "-- stdout", "it runs"]
+
+
 def test_of_containers_that_run_the_nodes_tell_the_logs(capsys):
     asked = printed(RUNNING | KNOWN | AGGREGATED)
     assert capsys.readouterr().out.splitlines() == [

@@ -2,7 +2,7 @@
 
 import { read, send, useLive } from "./api.js";
 import { Timeline } from "./charts.js";
-import { agedOf, hasBegun, lasting, memory, seconds, time } from "./format.js";
+import { agedOf, hasBegun, lasting, memory, seconds, several, time } from "./format.js";
 import { Confirm, State, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
 import { addressOf } from "./route.js";
@@ -150,12 +150,12 @@ const clockOf = (ms) => new Date(ms).toLocaleTimeString("sv-SE");
  */
 async function containersOf(id, signal) {
   const name = encodeURIComponent(id);
-  const attempts = (await read(`ws/v1/cluster/apps/${name}/appattempts`, signal)).appAttempts?.appAttempt ?? [];
+  const attempts = several((await read(`ws/v1/cluster/apps/${name}/appattempts`, signal)).appAttempts?.appAttempt);
   const ids = attempts.map((/** @type {any} */ each) => each.appAttemptId).sort();
   const places = await read(`heddle/v1/console/containers/${name}`, signal);
   const newest = ids.at(-1);
   const told = newest ? await read(`ws/v1/cluster/apps/${name}/appattempts/${newest}/containers`, signal) : {};
-  return [told.container ?? [], places];
+  return [several(told.container), places];
 }
 
 /** @param {{ why: any }} props */

@@ -95,3 +95,14 @@ export function agedOf(clusters, id, nowMs = Date.now()) {
 
 /** What an error says. @param {unknown} error */
 export const wordsOf = (error) => (error instanceof Error ? error.message : String(error));
+
+/**
+ * A list of a ResourceManager's, which writes one of one as that one, and one of none as nothing.
+ * @template T
+ * @param {T[] | T | null | undefined} told
+ * @returns {T[]}
+ */
+export function several(told) {
+  if (told === null || told === undefined) return [];
+  return Array.isArray(told) ? told : [told];
+}

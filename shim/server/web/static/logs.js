@@ -2,7 +2,7 @@
 // them is shown, followed and searched.
 
 import { read } from "./api.js";
-import { count, wordsOf } from "./format.js";
+import { count, several, wordsOf } from "./format.js";
 import { Search, Table, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
@@ -67,13 +67,13 @@ async function filesOf(id, signal) {
     }
   };
   const name = encodeURIComponent(id);
-  const attempts = (await tried(`ws/v1/cluster/apps/${name}/appattempts`)).appAttempts?.appAttempt ?? [];
+  const attempts = several((await tried(`ws/v1/cluster/apps/${name}/appattempts`)).appAttempts?.appAttempt);
   const newest = attempts
     .map((/** @type {any} */ each) => each.appAttemptId)
     .sort()
     .at(-1);
   const listed = newest
-    ? ((await tried(`ws/v1/cluster/apps/${name}/appattempts/${newest}/containers`)).container ?? [])
+    ? several((await tried(`ws/v1/cluster/apps/${name}/appattempts/${newest}/containers`)).container)
     : [];
   const containers = listed.slice(0, MOST_CONTAINERS).map((/** @type {any} */ each) => each.containerId);
   /** @type {File[]} */
