@@ -34,7 +34,7 @@ group_overrides = "alice=analysts;bob="    # stated groups; of other users this 
 | administrator | change policies; read the audit and `doctor --hardening`; make, list and end tokens of others |
 
 Who has no role may do nothing: only what is open to everybody answers. A call that takes more than the caller's role
-is 403 over REST and an `AccessControlException` over RPC, and no ResourceManager hears of it. Without a name it is 401.
+is 403 over REST and an `AccessControlException` over RPC, and no ResourceManager is asked. Without a name it is 401.
 
 - The user that Heddle runs as is an administrator, too, on Heddle's own machine: over loopback, without a gateway that
   says otherwise (`X-Forwarded-For`, `Forwarded`, `Via`), an API token, or a login at an identity provider. A gateway on

@@ -165,7 +165,7 @@ class UnavailableError(HeddleError):
 
 
 class GroupsUnknownError(UnavailableError):
-    """The groups of a user decide, and whoever tells them has only been asked.
+    """The groups of a user decide, and their source has not answered yet.
 
     Attributes:
         are_told: Waits a little for them, without holding anybody up; whether they are known then.
@@ -290,4 +290,4 @@ class NotInLabError(LabError):
 
 
 class InvariantViolationError(HeddleError):
-    """A state that cannot be, which is a bug. The message tells the story."""
+    """A state that cannot be, which is a bug. The message has the history."""

@@ -113,7 +113,7 @@ LINES: Final = (
     HardeningLine(
         "store-tls",
         "PostgreSQL on another machine proves who it is.",
-        "Who poses as it learns the password, and tells Heddle where applications run.",
+        "Who poses as it learns the password, and decides where Heddle believes applications to run.",
         "Add `?sslmode=verify-full&sslrootcert=FILE` to `store.url`.",
         "configuration",
         checks.store_tls,
@@ -137,7 +137,7 @@ LINES: Final = (
     HardeningLine(
         "clusters-verified",
         "Web servers of clusters prove who they are.",
-        "Who poses as one hears submissions, and makes up what runs.",
+        "Who poses as one reads submissions, and makes up what runs.",
         "Name the CA in `ca_file`, and take `verify_tls = false` away.",
         "configuration",
         checks.clusters_unproven,

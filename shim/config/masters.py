@@ -42,7 +42,7 @@ class MastersConfig:
     advertise: str = key(
         "",
         about=Key(
-            "What the others are told instead of `listen`: behind a container's port, say.",
+            "What the others get instead of `listen`: behind a container's port, say.",
             pattern=rf"({ADDRESS})?",
             form=ADDRESS_FORM,
         ),
@@ -66,8 +66,8 @@ class MastersConfig:
     offer_s: float = key(
         0.0,
         about=Key(
-            "How long a Local Master keeps room that came free for the Global Master with the best bid, where several "
-            "bid; 0 keeps none.",
+            "How long a Local Master keeps capacity that came free for the Global Master with the best bid, where "
+            "several bid; 0 keeps none.",
             least=0.0,
             most=30,
         ),

@@ -117,7 +117,7 @@ class QueueConfig:
         _QUEUE.shadow,
         about=Key(
             "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
-            "`heddle policy shadow` tells where the two differ (docs/researchers/policies.md).",
+            "`heddle policy shadow` shows where the two differ (docs/researchers/policies.md).",
             choices=("none", *SHADOW_POLICIES),
             objection=shadow_objection,
         ),
@@ -133,10 +133,10 @@ class QueueConfig:
     containers_up_to: int = key(
         _QUEUE.containers_up_to,
         about=Key(
-            "Memory in MiB of the largest containers that its applications ask for. Clients are told that they may, "
-            "and only sub-clusters that grant so much are homes. 0: clients are told what every sub-cluster of their "
-            "queue grants. The tag `heddle-containers-up-to=4096` says it of one application; with `yarn.io/gpu:1` or "
-            "`vcores:4` in the place of MiB, of another resource type.",
+            "Memory in MiB of the largest containers that its applications ask for. Clients are offered that size, "
+            "and only sub-clusters that grant so much are homes. 0: clients are offered what every sub-cluster of "
+            "their queue grants. The tag `heddle-containers-up-to=4096` sets it for one application; with "
+            "`yarn.io/gpu:1` or `vcores:4` in the place of MiB, of another resource type.",
             least=0,
         ),
     )

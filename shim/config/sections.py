@@ -50,9 +50,7 @@ class TLSConfig:
     )
     hsts_s: int = key(
         31_536_000,
-        about=Key(
-            "For how long browsers are told to come by https only (`Strict-Transport-Security`); 0: not.", least=0
-        ),
+        about=Key("For how long browsers must use https only (`Strict-Transport-Security`); 0: not.", least=0),
     )
 
 
@@ -214,7 +212,7 @@ class SharesConfig:
     )
     absent_after_s: float = key(
         60.0,
-        about=Key("What a sub-cluster has that told nothing for this long is not divided any more.", least=1),
+        about=Key("The capacity of a sub-cluster without a report for this long is not divided any more.", least=1),
     )
     pending_per_cluster: int = key(
         2,
@@ -283,7 +281,7 @@ class MultiClusterConfig:
     promise_s: float = key(
         30.0,
         about=Key(
-            "How long a Local Master keeps room for containers that it has promised and that are not granted.",
+            "How long a Local Master keeps capacity for containers that it has promised and that are not granted.",
             least=1,
             most=600,
         ),
@@ -329,7 +327,7 @@ class SchedulingConfig:
     read_across_s: float = key(
         0.0,
         about=Key(
-            "Cost of reading across clusters: how long an ask that names hosts or racks waits for room in clusters "
+            "Cost of reading across clusters: how long an ask that names hosts or racks waits for capacity in clusters "
             "that hold its data or share their `filesystems`, before it goes to another. 0: it does not wait.",
             least=0,
             most=3600,

@@ -29,7 +29,7 @@ class PollConfig:
 
     interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
     late_after_s: float = key(
-        6.0, about=Key("A sub-cluster that told nothing for this long is LOST: listed, not chosen.", least=0.1)
+        6.0, about=Key("A sub-cluster without a report for this long is LOST: listed, not chosen.", least=0.1)
     )
     connect_timeout_s: float = key(1.0, about=Key("For opening a connection to a ResourceManager.", least=0.05))
     timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))
@@ -156,7 +156,7 @@ class SubClusterConfig:
         _no_costs,
         Key(
             "What it costs to read data of another sub-cluster here, in place of `scheduling.read_across_s`: "
-            "`reads_from.west = 30.0`, in seconds that an ask waits for room near its data first.",
+            "`reads_from.west = 30.0`, in seconds that an ask waits for capacity near its data first.",
         ),
     )
     verify_tls: bool = key(

@@ -54,7 +54,7 @@ class PlacementWeights:
         name="roomy_weight",
         section="section 5.2 (w3)",
         published=0.25,
-        meaning="Weight of nodes that keep room for tasks.",
+        meaning="Weight of nodes that keep free capacity for tasks.",
     )
     fewer: float = parameter(
         0.0,
@@ -66,7 +66,7 @@ class PlacementWeights:
         0.0,
         name="balance_weight",
         section="section 2.4",
-        meaning="Weight of the largest part that any node gives of its free room: above 0, services are spread.",
+        meaning="Weight of the largest part that any node gives of its free capacity: above 0, services are spread.",
     )
 
 

@@ -116,7 +116,7 @@ BACKGROUND_FAILURES = MetricDefinition(
     "Failures of work that runs by itself; it begins again after a pause of 1 to 60 s",
     ("part",),
     "counter",
-    notes="anything but none is a bug of Heddle's, or a document that nobody thought of: the log tells which",
+    notes="anything but none is a bug of Heddle's, or a document that nobody expected: the log has which",
 )
 BUILD_INFO = MetricDefinition("heddle_build_info", "Always 1", ("version",))
 
@@ -207,7 +207,7 @@ OVERTAKEN_APPLICATIONS = MetricDefinition(
     "heddle_overtaken_applications",
     "Applications that wait at their home for an ApplicationMaster, while others of their queue start elsewhere",
     ("subcluster",),
-    notes="after 30 s; `heddle app why` tells what each waits for, `heddle app rehome` moves it",
+    notes="after 30 s; `heddle app why` shows what each waits for, `heddle app rehome` moves it",
 )
 
 QUEUE_WAITING_APPLICATIONS = MetricDefinition(
@@ -258,7 +258,7 @@ AM_ADDED_SECONDS = MetricDefinition(
 )
 LAUNCH_VERDICTS = MetricDefinition(
     "heddle_launch_verdicts",
-    "What Local Masters said to proposed containers",
+    "Verdicts of Local Masters on proposed containers",
     ("subcluster", "verdict"),
     "counter",
     notes="`rejected` is an inconsistency: there was less room than the view said",
@@ -271,7 +271,10 @@ LAUNCH_CONFLICTS = MetricDefinition(
     notes="`claimed` by others; `used` by a newer report; `queue`: its limit; `node`: none fits; `offered` to others",
 )
 ROOM_OFFERS = MetricDefinition(
-    "heddle_capacity_offers", "Containers that a Local Master kept room for, by fate", ("subcluster", "fate"), "counter"
+    "heddle_capacity_offers",
+    "Containers that a Local Master kept capacity for, by fate",
+    ("subcluster", "fate"),
+    "counter",
 )
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",
@@ -314,7 +317,7 @@ PROMISED_CONTAINERS = MetricDefinition(
 
 HOME_VERDICTS = MetricDefinition(
     "heddle_home_verdicts",
-    "What Local Masters said to proposed homes",
+    "Verdicts of Local Masters on proposed homes",
     ("subcluster", "verdict"),
     "counter",
     notes="`accepted`, `rejected`, `unverified`",

@@ -37,7 +37,10 @@ class DelayRules:
     )
     rack_s: float = parameter(5.0, unit="s", section="section 4 (W2)", meaning="How much longer for a named rack.")
     node_skips: float = parameter(
-        math.inf, unit="nodes", section="algorithm 2 (D1)", meaning="Nodes with room that it lets pass for a named one."
+        math.inf,
+        unit="nodes",
+        section="algorithm 2 (D1)",
+        meaning="Nodes with free capacity that it passes by for a named one.",
     )
     rack_skips: float = parameter(
         math.inf, unit="nodes", section="section 3.5 (D2)", meaning="Nodes more that it lets pass for a named rack."

@@ -151,7 +151,7 @@ class JockeyRules:
         3.0,
         least=1.0,
         meaning="Where ended tasks took so many times as long as those of the former run, or that part of it, the "
-        "former run tells nothing of this one: what is left is estimated by this run's own times, and as long as "
+        "former run does not describe this one: what is left is estimated by this run's own times, and as long as "
         "these are not known all that the job asks for is backed.",
     )
 
