@@ -237,3 +237,75 @@ def test_the_index_of_times_finds_what_a_walk_does(steps, asked, name):
         each for each in kept.values() if asked.begin <= min(getattr(each.summary, f"{name}_at_ms"), 2**62) <= asked.end
     ]
     assert {each.summary.application_id for each in found} == {each.summary.application_id for each in walked}
+
+
+TABLE = [
+    replace(
+        A_SUMMARY,
+        application_id=ApplicationId(7, number),
+        home_subcluster=SubClusterId(home),
+        user=user,
+        name=name,
+        queue=queue,
+        state=YarnApplicationState(state),
+        final_status=FinalStatus(status),
+        application_type=kind,
+        tags=tags,
+        started_at_ms=started_ms,
+        finished_at_ms=finished_ms,
+    )
+    for number, (home, user, name, queue, state, status, kind, tags, started_ms, finished_ms) in enumerate(
+        [
+            ("east", "ann", "nightly", "root.a", "RUNNING", "UNDEFINED", "SPARK", ("x",), 100, 0),
+            ("east", "bob", "nightly", "root.a.b", "FINISHED", "SUCCEEDED", "Spark", ("y", "z"), 200, 300),
+            ("west", "ann", "daily", "root.ab", "FAILED", "FAILED", "TEZ", (), 300, 400),
+            ("west", "bob", "daily", "default", "KILLED", "KILLED", "TEZ", ("x", "z"), 400, 500),
+            ("north", "", "nightly", "b", "ACCEPTED", "UNDEFINED", "MAPREDUCE", ("z",), 1, 0),
+            ("north", "ann", "other", "root", "FINISHED", "FAILED", "MAPREDUCE", ("none",), 0, 0),
+        ]
+    )
+]
+ONE_QUESTION = [
+    *(
+        {"states": frozenset(map(YarnApplicationState, each))}
+        for each in (("RUNNING",), ("FINISHED", "KILLED"), ("NEW",))
+    ),
+    *({"user": each} for each in ("ann", "bob", "", "eve")),
+    *({"name": each} for each in ("nightly", "daily", "none")),
+    *({"types": frozenset(each)} for each in (("spark",), ("tez", "mapreduce"), ("x",))),
+    *({"tags": frozenset(each)} for each in (("x",), ("y", "none"), ("q",))),
+    *(
+        {"queue": QueueScope(each, is_leaf=leaf)}
+        for each in ("root.a", "root", "default", "b")
+        for leaf in (False, True)
+    ),
+    *({"final_status": each} for each in ("SUCCEEDED", "FAILED", "UNDEFINED", "")),
+    *(
+        {which: TimeRange(*each)}
+        for which in ("started", "finished")
+        for each in ((0, 0), (1, 2**62), (100, 300), (300, 300), (301, 399), (0, 2**63 - 1))
+    ),
+    *({"limit": each} for each in (1, 3, 5, 6, 7)),
+    {"deselects": ("timeouts",)},
+]
+
+
+@pytest.mark.parametrize("skews", [{}, {SubClusterId("west"): 100, SubClusterId("north"): -7}], ids=["even", "skewed"])
+@pytest.mark.parametrize("at", range(len(ONE_QUESTION)))
+def test_each_question_alone_and_with_each_other_finds_what_a_walk_finds(at, skews):
+    columns, kept = filled(TABLE)
+    for other in ({}, *ONE_QUESTION):
+        wanted = ApplicationFilter(**{**other, **ONE_QUESTION[at]})
+        expected, left_out = by_the_walk(kept, wanted, skews)
+        rows, also_left_out = search(columns, wanted, skews_ms=skews)
+        assert (columns.documents(rows), also_left_out) == (expected, left_out)
+
+
+def test_times_of_what_is_hidden_are_none():
+    """0 for both: in a range that has 0 alone."""
+    columns, _ = filled(TABLE)
+    visible = columns.has_word("user", "ann")
+    for times, found in (((0, 50), [4, 3, 1, 5]), ((-5, 0), [4, 3, 1, 5]), ((1, 2**62), [2, 0]), ((300, 400), [2])):
+        rows, _ = search(columns, ApplicationFilter(started=TimeRange(*times)), visible=visible)
+        shown = {each.summary.application_id.sequence for each in columns.documents(rows)}
+        assert shown == set(found), times

@@ -201,6 +201,32 @@ def test_beans_are_found_as_a_regular_expression_finds_them(domain, properties, 
     assert bool(json.loads(beans_document([bean], query)).get("beans")) is expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a", "b"),
+        ("a", "a"),
+        ("?", "ab"),
+        ("b*", "a"),
+        ("*b*bc", "abbc"),
+        ("*b*c", "abcb"),
+        ("*a*", "bab"),
+        ("*?a", "a"),
+        ("*?a", "ba"),
+        ("a*?", "a"),
+        ("*b?*", "abcbd"),
+        ("**", "x"),
+        ("a?c*e", "abcde"),
+        ("a?c*e", "abcdf"),
+        ("abc", "ab"),
+        ("ab", "abc"),
+    ],
+)
+def test_a_pattern_is_one_as_a_regular_expression_has_it(pattern, text):
+    found = json.loads(beans_document([{"name": f"d:k={text}"}], f"d:k={pattern}"))["beans"]
+    assert bool(found) is fits(text, pattern)
+
+
 @pytest.mark.parametrize(("length", "is_read"), [(256, True), (257, False)])
 def test_a_query_longer_than_any_name_finds_nothing(length, *, is_read):
     query = "a:b=*".ljust(length, "*")

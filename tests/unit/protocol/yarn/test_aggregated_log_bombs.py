@@ -261,6 +261,12 @@ def test_a_region_lies_between_the_magic_and_the_end_of_the_file(offset: int, be
         assert (str(refusal.value) == "a region leads out of the file") is leads_out
 
 
+@pytest.mark.parametrize(("offset", "stored"), [(16, -1), (16, -(2**62)), (2**62, -(2**62) + 20), (17, -1)])
+def test_a_region_of_less_than_nothing_leads_out_of_the_file(offset: int, stored: int):
+    with pytest.raises(MalformedLogsError, match="a region leads out of the file"):
+        listed(tfile(CLEAR, [(offset - 16, stored, stored)], "none"))
+
+
 def shortest(value: int) -> bytes:
     """A number as `Utils.writeVLong` writes it, in as few bytes as there are forms for."""
     if -32 <= value < 128:
