@@ -41,6 +41,7 @@ from shim.protocol.yarn import (
     resource_message,
     resource_of,
 )
+from shim.protocol.yarn.wire import entries_in
 
 APP = ApplicationId(1_700_000_000_000, 7)
 
@@ -329,3 +330,50 @@ def test_whatever_is_taken_is_written_in_one_way(at, taken, put):
     except RemoteProtocolError:
         return
     assert AMRMTokenIdentifierProto.FromString(changed).SerializeToString() == changed
+
+
+# ---------------------------------------------------------------------- fields of a message, byte by byte
+
+
+FIELDS = [
+    b"\x10\xac\x02",  # 2: 300
+    b"\x19" + b"\xff" * 8,  # 3: eight bytes
+    b"\x0a\x02ab",
+    b"\x25" + b"\x0a\x02zz",  # 4: four bytes, which look like the entry of a list
+    b"\x0a\x00",
+    b"\x2a\x02zz",  # 5
+    b"\x0a\x80\x01" + b"x" * 128,
+    b"\x30\x00",
+]
+
+
+def test_entries_of_a_list_are_found_between_fields_of_every_kind():
+    found = list(entries_in(b"".join(FIELDS)))
+    assert found == [(FIELDS[2], b"ab"), (FIELDS[4], b""), (FIELDS[6], b"x" * 128)]
+    assert list(entries_in(b"".join(FIELDS), 5)) == [(FIELDS[5], b"zz")]
+    assert list(entries_in(b"")) == []
+
+
+@pytest.mark.parametrize("at", range(len(FIELDS)))
+def test_a_message_that_is_cut_within_a_field_is_none(at):
+    before = b"".join(FIELDS[:at])
+    for length in range(1, len(FIELDS[at])):
+        with pytest.raises(RemoteProtocolError, match=r"cut off|does not end"):
+            list(entries_in(before + FIELDS[at][:length]))
+    assert len(list(entries_in(before + FIELDS[at]))) == sum(each[:1] == b"\x0a" for each in FIELDS[: at + 1])
+
+
+@pytest.mark.parametrize("kind", [3, 4, 6, 7])
+def test_a_field_of_a_kind_that_nobody_writes_is_refused(kind):
+    with pytest.raises(RemoteProtocolError, match=f"a field of type {kind}"):
+        list(entries_in(bytes((8 | kind,)) + b"\0" * 9))
+
+
+@pytest.mark.parametrize(("more", "is_read"), [(8, True), (9, True), (10, False)])
+def test_a_number_has_ten_bytes_at_most(more, is_read):
+    payload = b"\x10" + b"\x80" * more + b"\x01"
+    if is_read:
+        assert list(entries_in(payload + FIELDS[2])) == [(FIELDS[2], b"ab")]
+    else:
+        with pytest.raises(RemoteProtocolError, match="does not end"):
+            list(entries_in(payload))
