@@ -294,7 +294,7 @@ SLICES = (
         name="figures",
         about="published figures in small, and policies over modelled clusters",
         paths=("tests/simulation",),
-        usual_s=500,
+        usual_s=600,
         options=("-n", "2", "--dist", "load", "--timeout", "3600"),
     ),
     Slice(

@@ -170,6 +170,11 @@ def test_json_is_refused_by_its_signs_before_anything_is_built_of_it(sign: bytes
         check_cost(body)
 
 
+def test_a_body_is_refused_by_its_signs_though_they_are_text():
+    with pytest.raises(JavaError, match=f"more than {MAX_VALUES} values"):
+        read_fields(b'{"a":"%b"}' % (b"{" * 3 * MAX_VALUES), media_type=JSON)
+
+
 @pytest.mark.parametrize(("depth", "is_refused"), [(MAX_DEPTH, False), (MAX_DEPTH + 1, True)])
 def test_json_is_refused_by_its_depth_before_anything_is_built_of_it(depth: int, *, is_refused: bool):
     body = b"[" * depth + b"]" * depth
