@@ -231,6 +231,22 @@ class RestartsAfter(SwitchesAfter):
         return await AnswersProperly()(manager, request, timeout_s)
 
 
+@pytest.mark.parametrize(
+    ("switches", "then", "ha_state"),
+    [(RestartsAfter, None, "INITIALIZING"), (SwitchesAfter, IsStandby(), "STANDBY")],
+    ids=["restarts", "steps down"],
+)
+async def test_what_happens_while_everything_is_asked_for_is_told_in_place_of_it(federation, switches, then, ha_state):
+    for _ in range(2):
+        federation.manager.requests.clear()
+        await federation.master.poll()
+    federation.manager.add_application(app(1), "RUNNING")
+    federation.manager.behave(switches(len(federation.manager.requests) - 1, then))
+    await federation.master.poll()
+    assert federation.view.look(EAST, federation.clock.now_s()).ha_state.value == ha_state
+    assert federation.states() == {}
+
+
 async def test_lists_of_two_processes_are_not_put_together(federation):
     federation.manager.add_application(app(1), "RUNNING")
     await federation.master.poll()

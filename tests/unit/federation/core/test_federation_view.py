@@ -215,6 +215,22 @@ def test_after_a_restart_its_nodes_are_awaited(view):
     assert not view.look(EAST, 105.0).awaits_nodes
 
 
+@pytest.mark.parametrize(
+    ("ha_state", "at_s", "are_awaited"),
+    [
+        (HaState.INITIALIZING, 220.0, True),
+        (HaState.INITIALIZING, 222.0, False),
+        (HaState.ACTIVE, 161.0, True),
+        (HaState.ACTIVE, 163.0, False),
+    ],
+)
+def test_its_nodes_are_awaited_for_a_minute_from_when_it_was_last_seen_to_start(view, ha_state, at_s, are_awaited):
+    view.apply(a_report("east", 1))
+    view.apply(a_report("east", 2, polled_at_s=102.0, started_on_ms=2, capacity=ResourceVector()))
+    view.apply(a_report("east", 3, polled_at_s=161.0, started_on_ms=2, ha_state=ha_state, capacity=ResourceVector()))
+    assert view.look(EAST, at_s).awaits_nodes is are_awaited
+
+
 def test_only_so_many_final_documents_are_kept_and_the_first_goes_first(view):
     view.applications.note(a_document(9, "east", "RUNNING"))
     for sequence in range(1, 6):
