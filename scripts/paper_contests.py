@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from scripts import altruism_in_yarn, deadline_figures, late_binding_figures, preference_figures, short_task_figures
+from scripts import deadline_figures, late_binding_figures, preference_figures, short_task_figures
 from scripts.figure_tables import print_heading, print_row
 from scripts.two_clusters import be_silent, played_on, played_on_two_clusters
 from shim.domain.resources import ResourceVector
@@ -69,8 +69,6 @@ class Contest:
         return Verdict(needs, tuple(name for name, least in self.least.items() if needs[name] < least * own))
 
 
-_ALTRUISTIC_JOBS = 60
-
 # ---------------------------------------------------------------------- what is measured
 
 
@@ -94,10 +92,6 @@ def _missed(order: str, seed: int) -> float:
 
 def _missed_of_graphs(order: str, seed: int) -> float:
     return 1.0 + deadline_figures.found_with(order, deadline_figures.made_graphs(seed), seed).missed
-
-
-def _altruism(order: str, seed: int) -> float:
-    return altruism_in_yarn.found_with(order, altruism_in_yarn.made_jobs(seed, _ALTRUISTIC_JOBS), seed).mean_s
 
 
 def _graphs(order: str, seed: int) -> float:
@@ -193,13 +187,6 @@ CONTESTS: tuple[Contest, ...] = (
         "1 + deadlines missed",
         _each(_missed_of_graphs, ("jockey", "fair", "learnt-work")),
         {"fair": 1.01, "learnt-work": 0.9},
-    ),
-    Contest(
-        "carbyne",
-        "jobs end sooner than by DRF if what they do not need now is lent",
-        "mean completion, s",
-        _each(_altruism, ("carbyne", "drf")),
-        {"drf": 1.03},
     ),
     Contest(
         "graphene",
