@@ -5,7 +5,16 @@ import { describe, it } from "node:test";
 import { differenceOf, folded } from "../../shim/server/web/static/diff.js";
 import { aligned, figuresOf, steps } from "../../shim/server/web/static/figures.js";
 import { gathered } from "../../shim/server/web/static/findings.js";
-import { agedOf, change, count, lasting, memory, percent, seconds, several } from "../../shim/server/web/static/format.js";
+import {
+  agedOf,
+  change,
+  count,
+  lasting,
+  memory,
+  percent,
+  seconds,
+  several,
+} from "../../shim/server/web/static/format.js";
 import { applied, heard } from "../../shim/server/web/static/patches.js";
 import { addressOf, changed, routeOf } from "../../shim/server/web/static/route.js";
 import { linesOf } from "../../shim/server/web/static/series.js";
