@@ -29,6 +29,7 @@ from shim.scheduling.snapshot import (
     RequestColumn,
     Scope,
     Snapshot,
+    cluster_bits,
 )
 from shim.scheduling.tag_constraints import TagHeadroom
 
@@ -301,7 +302,7 @@ class Sweep:
     def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """See `Matcher`: a grant for each cluster, or each node, that takes some."""
         requests = self._snapshot.requests
-        allowed = int(requests.numbers[RequestColumn.CLUSTERS, request]) & self._open
+        allowed = cluster_bits(int(requests.numbers[RequestColumn.CLUSTERS, request])) & self._open
         supply = self._supply(need, allowed)
         if not supply.demand or not _count(supply.room):
             return ()

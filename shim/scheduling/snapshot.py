@@ -245,6 +245,43 @@ IntArray = NDArray[np.int64]
 
 ANY_CLUSTER = -1
 """Bit set of clusters with every bit set."""
+_FITTING = (1 << 63) - 1
+_MOST_SETS = 65_536
+
+
+class _LargeSets:
+    """Numbers, from -2 downwards, of bit sets of clusters that no number of a column can hold."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self._sets: list[int] = []
+
+    def number(self, bits: int) -> int:
+        """Of a set; of one that is new when there are very many, that of its first 63 clusters."""
+        known = self._numbers.get(bits)
+        if known is None:
+            if len(self._sets) >= _MOST_SETS:
+                return bits & _FITTING
+            self._sets.append(bits)
+            known = self._numbers[bits] = ANY_CLUSTER - len(self._sets)
+        return known
+
+    def bits(self, number: int) -> int:
+        """The set of a number."""
+        return self._sets[ANY_CLUSTER - 1 - number]
+
+
+_LARGE = _LargeSets()
+
+
+def cluster_number(bits: int) -> int:
+    """What stands in the column of clusters for a bit set: itself, unless it has a cluster beyond the 63rd."""
+    return bits if bits <= _FITTING else _LARGE.number(bits)
+
+
+def cluster_bits(number: int) -> int:
+    """The bit set that a number of the column of clusters stands for."""
+    return number if number >= ANY_CLUSTER else _LARGE.bits(number)
 
 
 class Scope(Enum):
@@ -281,7 +318,7 @@ class RequestColumn(IntEnum):
     STRICT = 6
     """1: only the preferred places will do."""
     CLUSTERS = 7
-    """Bit set of the clusters that it may go to; `ANY_CLUSTER` for all."""
+    """`cluster_number` of the clusters that it may go to; `ANY_CLUSTER` for all."""
 
 
 class RequestTime(IntEnum):
@@ -543,7 +580,7 @@ class RequestTable:
             self._grow()
         row = self._free_rows.pop()
         self._needs[row] = need
-        self._numbers[:, row] = (job, 0, priority, stage, gang, request_class, 0, clusters)
+        self._numbers[:, row] = (job, 0, priority, stage, gang, request_class, 0, cluster_number(clusters))
         self._times[:, row] = (since_s, expected_s, deadline_s)
         self.set_count(row, count)
         return row

@@ -338,3 +338,20 @@ def test_no_room_is_bid_for_while_its_application_master_is_silent():
     assert (bid_for(15.0), bid_for(15.3)) == ([5], [])
     table.heard(FIRST, 15.3)
     assert bid_for(15.6) == [5]
+
+
+@pytest.mark.parametrize("only", [0, 62, 63, 99])
+def test_a_hundred_clusters_are_told_apart(only):
+    names = [SubClusterId(f"c{number}") for number in range(100)]
+    models = RecurringJobModels(DurationModel())
+    table = QueueTable(names, 60.0, models, lambda _: "", Random(1), rules_of=lambda: NO_RULES)  # noqa: S311 - repeats itself
+    node = NodeReport(NodeId("n", 1), "/r", "RUNNING", gib(16), gib(8), ())
+    rooms = {name: NodeCapacity(name) for name in names}
+    for room in rooms.values():
+        room.apply([node])
+    table.put(FIRST, [a_request(100, may_use=frozenset(names))], (), 0.0)
+    table.put(SECOND, [a_request(5, may_use=frozenset({names[only]}))], (), 0.0)
+    plans = table.plan(Capacity(rooms, dict.fromkeys(names)), "fewest-tasks", 1.0)
+    assert starts(plans, SECOND) == [{names[only]: 5}]
+    (first,) = starts(plans, FIRST)
+    assert sum(first.values()) == 100
