@@ -2,13 +2,17 @@
 
 import os
 import signal
+import ssl
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
 
+from adapters.kerberos import WebTickets, open_acceptor
 from shim.domain.ids import ApplicationId
+from tests.support.certificates import TestAuthority
 from tests.support.heddle_process import until
+from tests.support.kdc import LOCALHOST, REALM
 from tests.support.nursery import is_running
 from tests.support.served_manager import ServedManager
 from tests.support.started import Started, configuration
@@ -17,12 +21,12 @@ NAMES = ("east", "west", "north")
 
 
 class Federation:
-    """Three clusters of ten applications each, and a Heddle with two processes that poll."""
+    """Clusters of ten applications each, and a Heddle with two processes that poll."""
 
-    def __init__(self, folder, managers):
-        text, doors = configuration(folder, more="[poll]\ninterval_s = 0.5\nlate_after_s = 3.0")
+    def __init__(self, folder, managers, *, more="", of_each=""):
+        text, doors = configuration(folder, more=f"[poll]\ninterval_s = 0.5\nlate_after_s = 3.0\n{more}")
         head, _, _ = text.partition("[[subcluster]]")
-        sections = [f'[[subcluster]]\nid = "{name}"\nweb = "{each.url}"\n' for name, each in managers.items()]
+        sections = [f'[[subcluster]]\nid = "{name}"\nweb = "{each.url}"\n{of_each}' for name, each in managers.items()]
         self.managers = managers
         self.heddle = Started(folder, head + "".join(sections), verb=("serve", "--workers", "2"))
         self.url = f"http://{doors['rest']}"
@@ -75,13 +79,13 @@ def sockets_of(pid):
 
 
 @contextmanager
-def started(folder):
+def started(folder, *, more="", of_each="", **served_by):
     with ExitStack() as stack:
-        managers = {name: stack.enter_context(ServedManager(name)) for name in NAMES}
+        managers = {name: stack.enter_context(ServedManager(name, **served_by)) for name in NAMES}
         for place, served in enumerate(managers.values()):
             for number in range(10):
                 served.manager.add_application(ApplicationId(1, 10 * place + number), "RUNNING")
-        federation = Federation(folder, managers)
+        federation = Federation(folder, managers, more=more, of_each=of_each)
         stack.enter_context(federation.heddle)
         until(lambda: len(federation.listed()[0]) == 30, "all are listed")
         yield federation
@@ -120,6 +124,27 @@ def test_parts_die_and_sleep_and_all_is_known_again(tmp_path):
         assert federation.heddle.ended(by=signal.SIGTERM) == 0
         assert not [pid for pid in children if is_running(pid)]
         assert not federation.heddle.troubles()
+
+
+def test_processes_show_tickets_and_certificates_as_their_clusters_ask_for(kerberos, tmp_path):
+    authority, front = TestAuthority(tmp_path), f"rm/{LOCALHOST}@{REALM}"
+    web = f"HTTP/{LOCALHOST}@{REALM}"
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.file)
+    tls.load_cert_chain(*authority.issue("manager"))
+    tls.verify_mode = ssl.CERT_REQUIRED
+    certificate, key = authority.issue("front")
+    more = f'[security.kerberos]\nprincipal = "{front}"\nkeytab = "{kerberos.keytab(front)}"\n'
+    files = f'ca_file = "{authority.file}"\ncertificate = "{certificate}"\nkey = "{key}"\n'
+    tickets = WebTickets(open_acceptor(web, kerberos.keytab(web), negotiates=True))
+    with started(tmp_path, more=more, of_each=files, tls=tls, tickets=tickets) as federation:
+        dead = federation.child_of("west")
+        os.kill(dead, signal.SIGKILL)
+        federation.move("west", 10, "FINISHED")
+        until(lambda: len(federation.listed(states="FINISHED")[0]) == 1, "what ended meanwhile is told")
+        assert dead not in federation.children()
+        assert {each for served in federation.managers.values() for each in served.principals} == {front}
+        assert not federation.heddle.troubles()
+    tickets.close()
 
 
 def test_signals_to_all_end_and_renew_it_as_one_process(tmp_path):
