@@ -19,12 +19,14 @@ import uvloop
 
 from scripts.bench.cells import Effort, Say
 from scripts.bench.load import percentile
-from scripts.bench.relay_fleets import Fleet, PassingFleet, SpanningFleet, Voice
+from scripts.bench.relay_fleets import Fleet, PassingFleet, SpanningFleet, Voice, at_home
 from scripts.bench.relay_processes import (
+    Process,
     Serve,
     passing_scheduler,
     passing_server,
     raise_limits,
+    reading_server,
     spanning_scheduler,
     spanning_server,
     started,
@@ -34,6 +36,8 @@ from scripts.bench.report import figure_table, short
 _MASTERS = 500
 _EVERY_S = 1.0
 """From one call of a master to its next, as of MapReduce."""
+_AT_HOMES = (1000, 5000)
+_ENTERING = 32
 _LONGER = 5
 """Times what is measured of other rows."""
 
@@ -78,6 +82,70 @@ def relay(effort: Effort, say: Say) -> Iterator[str]:
     columns = ("p50 direct / relayed, ms", "p99 direct / relayed, ms", "added to the p50, ms", "added to the p99, ms")
     costs = ("processor time of a call, µs", "memory of a master, KiB", "calls/s")
     yield from figure_table(f"{_MASTERS} ApplicationMasters", (*columns, *costs), rows)
+
+
+def at_homes(effort: Effort, say: Say) -> Iterator[str]:
+    """The lines of a section: thousands of masters whose calls are read, and go to their homes alone."""
+    seconds = effort.rounds * effort.seconds * _LONGER
+    raise_limits()
+    rows: dict[str, tuple[str, ...]] = {}
+    with _cores() as (own, others):
+        for count in _AT_HOMES:
+            rows[f"{count:,}"] = found = _at_homes(count, seconds, own, others)
+            say(f"{count} masters at home: {', '.join(found)}")
+    columns = ("p50 / p99, ms", "processor time of a call, µs", "of a core", "memory of a master, KiB", "calls/s")
+    yield from figure_table("ApplicationMasters at their homes", columns, rows)
+
+
+def _at_homes(count: int, seconds: float, own: Collection[int], others: Collection[int]) -> tuple[str, ...]:
+    with (
+        started(spanning_scheduler, others, count) as scheduler,
+        started(reading_server, own, scheduler.port) as server,
+    ):
+        before_kib, _ = server.usage()
+        took_s, (_, began_s), (after_kib, ended_s) = uvloop.run(_beat(server, count, seconds))
+    return (
+        " / ".join(short(1000 * percentile(took_s, share)) for share in (50, 99)),
+        short(1e6 * (ended_s - began_s) / len(took_s)),
+        f"{(ended_s - began_s) / seconds:.0%}",
+        short((after_kib - before_kib) / count),
+        short(len(took_s) / seconds),
+    )
+
+
+async def _beat(
+    server: Process, count: int, seconds: float
+) -> tuple[list[float], tuple[float, float], tuple[float, float]]:
+    """Seconds of each call of so many masters, and what the server had used before and after."""
+    took_s: list[float] = []
+    entering, loop = asyncio.Semaphore(_ENTERING), asyncio.get_running_loop()
+    entered = 0
+
+    async def master(number: int) -> None:
+        nonlocal entered
+        async with entering:
+            voice = await at_home(number, server.address)
+        entered += 1
+        due_s = loop.time() + _EVERY_S
+        while True:
+            await asyncio.sleep(due_s - loop.time())
+            took_s.append(await voice.call())
+            due_s = max(due_s + _EVERY_S, loop.time())
+
+    masters = [asyncio.create_task(master(number)) for number in range(count)]
+    while entered < count:
+        for each in masters:
+            if each.done():
+                each.result()
+        await asyncio.sleep(_EVERY_S)
+    before = server.usage()
+    took_s.clear()
+    await asyncio.sleep(seconds)
+    after, told_s = server.usage(), took_s.copy()
+    for each in masters:
+        each.cancel()
+    await asyncio.gather(*masters, return_exceptions=True)
+    return told_s, before, after
 
 
 @contextmanager

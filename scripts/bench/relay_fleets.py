@@ -200,5 +200,13 @@ class SpanningFleet:
         return here, there
 
 
+async def at_home(number: int, relayed: str) -> Beats:
+    """A registered master that is logged in at a server alone, and has asked for a few containers."""
+    voice = Beats(await log_in(relayed, token_for(attempt(number))))
+    await voice.register()
+    await voice.call(asks_for(_CONTAINERS))
+    return voice
+
+
 def _request(method: str, payload: bytes) -> HadoopRequest:
     return HadoopRequest(APPLICATION_MASTER.name, method, payload)

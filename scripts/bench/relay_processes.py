@@ -135,6 +135,11 @@ def spanning_server(pipe: Connection, cores: Collection[int], port: int) -> None
     _serve(pipe, cores, lambda: _server(_OneHome(spans=True), port, _service()))
 
 
+def reading_server(pipe: Connection, cores: Collection[int], port: int) -> None:
+    """What is measured: calls are read, and go to their home alone."""
+    _serve(pipe, cores, lambda: _server(_OneHome(spans=False), port, _service()))
+
+
 class Process:
     """A process that serves, and tells what it uses."""
 

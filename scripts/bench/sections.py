@@ -17,7 +17,7 @@ from scripts.bench.flood import floods
 from scripts.bench.granted import granted
 from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
-from scripts.bench.relay import relay
+from scripts.bench.relay import at_homes, relay
 from scripts.bench.report import cell_tables, figure_table
 from scripts.bench.scale import SIZES, polls_of_one, scale, scripted_submissions
 from scripts.bench.stage import FEW, Stage, a_stage
@@ -108,6 +108,11 @@ def _relay(bench: Bench) -> Iterator[str]:
     return relay(bench.effort, bench.say)
 
 
+def _homes(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return at_homes(bench.effort, bench.say)
+
+
 def _scale(bench: Bench) -> Iterator[str]:
     bench.end_stage()
     return scale(bench.folder / "scale", base_port=bench.base_port + 600, sizes=SIZES, say=bench.say)
@@ -143,6 +148,7 @@ SECTIONS: Mapping[str, Section] = {
     "allocate": _allocate,
     "granted": _granted,
     "relay": _relay,
+    "homes": _homes,
     "scale": _scale,
     "polls": _polls,
     "submit-scripted": _submit_scripted,
