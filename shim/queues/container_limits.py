@@ -11,7 +11,7 @@ from dataclasses import replace
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import Admission, SubClusterState
+from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
 from shim.federation.core.grants import grant_of, least_of
@@ -44,6 +44,7 @@ class ContainerLimits:
         self._queue_of_user = queue_of_user
         self._kept: dict[str, ResourceVector] = {}
         self._kept_for: tuple[int, SharePolicy] | None = None
+        self._granted: dict[SubClusterId, tuple[tuple[NodeReport, ...], ResourceVector, ResourceVector]] = {}
 
     def told_to(self, user: str) -> ResourceVector:
         """The largest container that a user may count on, type by type; empty before anything is known.
@@ -89,7 +90,14 @@ class ContainerLimits:
         told = [seen for seen in looks if seen.maximum_allocation.memory_mib > 0]
         usable = [seen for seen in told if self._admissions.get(seen.subcluster, Admission.OPEN) is Admission.OPEN]
         having = [seen for seen in usable or told if self._has(seen, path)]
-        return [grant_of(seen, None, "") for seen in having or usable or told]
+        return [self._grant(seen) for seen in having or usable or told]
+
+    def _grant(self, seen: SubClusterView) -> ResourceVector:
+        """What a sub-cluster grants; its thousand nodes are looked at when they were told anew, not for each report."""
+        known = self._granted.get(seen.subcluster)
+        if known is None or known[0] is not seen.nodes or known[1] != seen.maximum_allocation:
+            known = self._granted[seen.subcluster] = seen.nodes, seen.maximum_allocation, grant_of(seen, None, "")
+        return known[2]
 
     def _has(self, seen: SubClusterView, path: str) -> bool:
         if seen.state is SubClusterState.NEW:

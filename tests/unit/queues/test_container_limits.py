@@ -170,3 +170,32 @@ def test_a_tag_says_of_other_types_what_containers_will_have_and_the_home_has_th
 def test_a_tag_that_says_no_size_is_refused(size):
     with pytest.raises(BadRequestError, match="write MiB"):
         Federation(east=(most(1024), ETL)).home_of(tags=(f"heddle-containers-up-to={size}",))
+
+
+class CountsLooks(tuple):
+    """Nodes that know how often somebody went through them."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __iter__(self):
+        type(self).looks += 1
+        return super().__iter__()
+
+
+def test_nodes_are_looked_at_when_they_were_told_anew_and_not_for_each_report():
+    federation = Federation(east=(most(8192), DEFAULT))
+    told = {"maximum_allocation": most(8192), "queues": (a_queue_report("root.default", maximum=BIG),)}
+    for sequence, size in ((2, 4096), (3, 2048)):
+        nodes = CountsLooks((a_node_report(total=ResourceVector(size, 4)),))
+        federation.view.apply(a_report("east", 10 * sequence, nodes=nodes, **told))
+        CountsLooks.looks = 0
+        for number in range(1, 6):
+            only_queues = {"documents": {"scheduler": b"{}"}, **told}
+            federation.view.apply(a_report("east", 10 * sequence + number, **only_queues))
+            assert federation.limits.told_to("ada") == ResourceVector(size, 4)
+        assert CountsLooks.looks == 1
+    federation.view.apply(
+        a_report("east", 40, **{**told, "maximum_allocation": most(1024), "documents": {"scheduler": b"{}"}})
+    )
+    assert federation.limits.told_to("ada") == ResourceVector(1024, 4)
