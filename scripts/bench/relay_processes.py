@@ -30,6 +30,7 @@ from shim.protocol.hrpc import Failure, HadoopCall
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.am_connections import AMConnectionLimits
+from shim.server.rpc.connection import RPCLimits
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
@@ -203,7 +204,9 @@ def _resident_kib() -> float:
 async def _scheduler(behaviour: ScriptedScheduler, count: int) -> int:
     tokens = {token.identifier: token for token in (token_for(attempt(number)) for number in range(count))}
     behaviour._password_of = lambda identifier: tokens[identifier].password  # type: ignore[method-assign]  # noqa: SLF001 - quicker than a search
-    server = RPCServer(behaviour, host="127.0.0.1", port=0)
+    # No ResourceManager ends a connection of one of its masters.
+    limits = RPCLimits(max_connections=4 * count, max_of_address=4 * count)
+    server = RPCServer(behaviour, host="127.0.0.1", port=0, limits=limits)
     await server.start()
     _KEPT.append(server)
     return server.port
