@@ -172,7 +172,7 @@ def test_a_tag_that_says_no_size_is_refused(size):
         Federation(east=(most(1024), ETL)).home_of(tags=(f"heddle-containers-up-to={size}",))
 
 
-class CountsLooks(tuple):
+class CountsLooks(tuple[object, ...]):
     """Nodes that know how often somebody went through them."""
 
     __slots__ = ()
