@@ -209,7 +209,6 @@ def refused(response):
         (NAMED + b"," + b"n" * 65 + b"=1", "It cannot be read from byte 20 on."),
         (b"realm", "Missing username."),
         (b"", "Missing username."),
-        (b'username=""', "Missing username."),
         (b"realm=a", "Missing username."),
         (NAMED + b"," + NAMED, "Directive username appears more than once."),
         (NAMED + b",realm=a,REALM=b", "Directive realm appears more than once."),

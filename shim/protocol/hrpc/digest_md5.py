@@ -286,7 +286,7 @@ def read_response(response_untrusted: bytes) -> ReadResponse:
         SASLError: If it cannot be read to its end, or names no token.
     """
     said = _said(response_untrusted)
-    if not said.get("username"):
+    if "username" not in said:
         raise SASLError(f"{_VIOLATION}Missing username.")
     identifier = _identifier(said["username"])
     quality = QualityOfProtection(said.get("qop", QualityOfProtection.AUTH.value))
