@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shim.domain.application_columns import ApplicationColumns, Rows
 from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.domain.ids import SubClusterId
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, at_once
 from shim.ports.clock import Clock
 from shim.protocol.rest.documents import read_amounts
 from shim.queues.core.share_load import LiveGroup
@@ -79,22 +79,13 @@ class LiveTable:
     def groups(self) -> Groups:
         """Those that `renew_steps` has just made, else new ones."""
         ready, self._ready = self._ready, None
-        return self._made() if ready is None else ready
+        return at_once(self._steps()) if ready is None else ready
 
     def latest(self, home: SubClusterId) -> Sequence[LiveGroup]:
         """Those of one sub-cluster, as they were a second ago at most."""
         if self._clock.now_s() - self.latest_s > _LATEST_FOR_S + self.count / 100_000:
-            self._made()
+            at_once(self._steps())
         return self._latest.get(home, ())
-
-    def _made(self) -> Groups:
-        steps = self._steps()
-        while True:
-            try:
-                next(steps)
-            except StopIteration as ended:
-                made: Groups = ended.value
-                return made
 
     def _steps(self) -> Generator[None, None, Groups]:
         began_s, columns = self._clock.now_s(), self._view.applications.columns

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport, SchedulerType, parent_of
@@ -169,8 +170,10 @@ __all__ = [
     "PendingPlacement",
     "SubClusterView",
     "ViewSettings",
+    "at_once",
 ]
 
+_T = TypeVar("_T")
 _AT_MOST_S = 60.0
 _NEARLY_ALL = 0.95
 
@@ -294,6 +297,16 @@ class _SubCluster:
             self.placement_kinds = Counter(placed.kind for placed in self.placements)
 
 
+def at_once(steps: Generator[None, None, _T]) -> _T:
+    """Do work that pauses between its steps without any pause."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            done: _T = ended.value
+            return done
+
+
 class FederationView:
     """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock.
 
@@ -331,13 +344,7 @@ class FederationView:
         Raises:
             KeyError: If the sub-cluster is not configured.
         """
-        steps = self.apply_steps(report)
-        while True:
-            try:
-                next(steps)
-            except StopIteration as ended:
-                applied: Applied = ended.value
-                return applied
+        return at_once(self.apply_steps(report))
 
     def apply_steps(self, report: SubClusterReport) -> Generator[None, None, Applied]:
         """As `apply`, pausing after some applications so that others may have their turn.
