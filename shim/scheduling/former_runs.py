@@ -59,18 +59,23 @@ def of_size(stages: Sequence[FormerStage], tasks: Sequence[int]) -> tuple[Former
     )
 
 
-def _paths_after(stages: Sequence[FormerStage]) -> list[float]:
-    """Longest path of longest tasks after each stage, in seconds."""
-    after = [0.0] * len(stages)
-    for number in range(len(stages) - 1, -1, -1):
-        for parent in stages[number].parents:
-            after[parent] = max(after[parent], stages[number].longest_s + after[number])
-    return after
+def paths_behind_s(parents: Sequence[Sequence[int]], lengths_s: Sequence[float]) -> list[float]:
+    """Seconds from the end of each stage to the end of the job along its longest path.
+
+    Args:
+        parents: Of each stage; each stage comes after its parents.
+        lengths_s: What each stage takes.
+    """
+    behind = [0.0] * len(lengths_s)
+    for number in range(len(lengths_s) - 1, -1, -1):
+        for parent in parents[number]:
+            behind[parent] = max(behind[parent], lengths_s[number] + behind[number])
+    return behind
 
 
 def critical_path_s(stages: Sequence[FormerStage], parts: Parts) -> float:
     """Rest of the longest path, in seconds: no allocation makes it shorter."""
-    after = _paths_after(stages)
+    after = paths_behind_s([stage.parents for stage in stages], [stage.longest_s for stage in stages])
     left = [
         (1.0 - part) * stage.longest_s + path
         for stage, part, path in zip(stages, parts, after, strict=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from shim.scheduling.durations import FloatArray
+from shim.scheduling.former_runs import paths_behind_s
 from shim.scheduling.knowledge import StageOutline
 
 _MOST_PIECES = 48
@@ -197,18 +198,11 @@ def stage_weights(
     if len(graph) > _MOST_STAGES:
         return {}
     begins, _ = plan_graph(graph, np.maximum(capacity, 1.0), most_pieces)
-    paths_s = _longest_paths_s(graph)
+    lengths_s = [stage.expected_s for stage in graph]
+    behind_s = paths_behind_s([stage.parents for stage in graph], lengths_s)
+    paths_s = [own + behind for own, behind in zip(lengths_s, behind_s, strict=True)]
     ordered = sorted(begins, key=lambda stage: (begins[stage], -paths_s[stage], stage))
     return {stage: max(_LEAST_WEIGHT, 1.0 - place / len(ordered)) for place, stage in enumerate(ordered)}
-
-
-def _longest_paths_s(graph: Sequence[StageOutline]) -> list[float]:
-    """Seconds from the begin of each stage to the end of the job along its longest path."""
-    paths_s = [stage.expected_s for stage in graph]
-    for number in reversed(range(len(graph))):
-        for parent in graph[number].parents:
-            paths_s[parent] = max(paths_s[parent], graph[parent].expected_s + paths_s[number])
-    return paths_s
 
 
 def _may_place(group: set[int], above: Sequence[set[int]], spans: dict[int, _Interval], *, backwards: bool) -> bool:

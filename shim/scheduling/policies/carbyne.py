@@ -18,8 +18,8 @@ import numpy as np
 
 from shim.domain.wishes import NO_WISHES
 from shim.scheduling.durations import FloatArray
+from shim.scheduling.former_runs import paths_behind_s
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, least_share
@@ -247,8 +247,9 @@ def _stages_left(snapshot: Snapshot, job: int, rows: Sequence[int]) -> list[_Sta
     for row in rows:
         asked[_stage_of(snapshot, row, len(graph))] += int(snapshot.requests.numbers[RequestColumn.COUNT, row])
     has_ended = [done >= stage.n_tasks for done, stage in zip(finished, graph, strict=True)]
+    tails_s = paths_behind_s([stage.parents for stage in graph], [stage.expected_s for stage in graph])
     found: list[_StageLeft] = []
-    for stage, done, waits, tail_s in zip(graph, finished, asked, _tails_s(graph), strict=True):
+    for stage, done, waits, tail_s in zip(graph, finished, asked, tails_s, strict=True):
         left = max(0, stage.n_tasks - done)
         can_run = left > 0 and all(has_ended[parent] for parent in stage.parents)
         running = float(max(0, left - waits)) if can_run else 0.0
@@ -256,15 +257,6 @@ def _stages_left(snapshot: Snapshot, job: int, rows: Sequence[int]) -> list[_Sta
             _StageLeft((left - _HALF * running) * stage.expected_s, stage.expected_s, tail_s, running, can_run)
         )
     return found
-
-
-def _tails_s(graph: Sequence[StageOutline]) -> list[float]:
-    """Longest path behind each stage."""
-    behind = [0.0] * len(graph)
-    for number in range(len(graph) - 1, -1, -1):
-        for parent in graph[number].parents:
-            behind[parent] = max(behind[parent], graph[number].expected_s + behind[number])
-    return behind
 
 
 def _follow(
