@@ -29,7 +29,6 @@ from shim.scheduling.snapshot import (
     RequestColumn,
     Scope,
     Snapshot,
-    cluster_bits,
 )
 from shim.scheduling.tag_constraints import TagHeadroom
 
@@ -302,7 +301,7 @@ class Sweep:
     def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """See `Matcher`: a grant for each cluster, or each node, that takes some."""
         requests = self._snapshot.requests
-        allowed = cluster_bits(int(requests.numbers[RequestColumn.CLUSTERS, request])) & self._open
+        allowed = requests.clusters(request) & self._open
         supply = self._supply(need, allowed)
         if not supply.demand or not _count(supply.room):
             return ()

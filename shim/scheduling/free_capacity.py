@@ -12,7 +12,7 @@ import numpy as np
 from shim.domain.resources import Need
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
-from shim.scheduling.snapshot import Column, IntArray, RequestColumn, Scope, Snapshot, cluster_bits
+from shim.scheduling.snapshot import Column, IntArray, RequestColumn, Scope, Snapshot
 from shim.scheduling.tag_constraints import TagHeadroom
 
 _Key = tuple[Need, int]
@@ -103,7 +103,7 @@ class FreeCapacity:
             return np.zeros(len(nodes), dtype=np.int64)
         demand = np.array([need.demand[kind] for kind in kinds], dtype=np.int64)
         slots: IntArray = np.min(self.free[:, kinds] // demand, axis=1)
-        allowed = cluster_bits(int(self._snapshot.requests.numbers[RequestColumn.CLUSTERS, request])) & self._open
+        allowed = self._snapshot.requests.clusters(request) & self._open
         for number, cell in enumerate(nodes.cells):
             if not allowed >> cell.cluster & 1:
                 slots[cell.rows] = 0

@@ -12,7 +12,7 @@ from typing import Protocol
 from shim.domain.resources import Need
 from shim.scheduling.node_index import Cell, NodeIndex
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
-from shim.scheduling.snapshot import RequestColumn, Requests, Scope, cluster_bits
+from shim.scheduling.snapshot import Requests, Scope
 
 _EVERY_CELL = -1
 _ROOM, _BORROWED = Reason(ReasonCode.ROOM), Reason(ReasonCode.BORROWED)
@@ -143,7 +143,7 @@ class CellSearch:
         costs = None if self._requests is None else self._requests.reading_costs.get(request)
         if costs is None or self._requests is None:
             return (_EVERY_CELL,)
-        allowed = cluster_bits(int(self._requests.numbers[RequestColumn.CLUSTERS, request]))
+        allowed = self._requests.clusters(request)
         levels: dict[int, int] = {}
         for number, cell in enumerate(self._nodes.cells):
             if allowed >> cell.cluster & 1:

@@ -36,7 +36,6 @@ from shim.scheduling.snapshot import (
     Running,
     Scope,
     Snapshot,
-    cluster_bits,
     cluster_number,
 )
 from shim.scheduling.tag_constraints import NO_TAG_BOUNDS, TagBook, TagBounds, TentativeByTags, slots_at
@@ -125,8 +124,7 @@ class NearData:
         for row, noted in self._noted.items():
             if (wait := self.wait_of(row, noted.request, at_s)) is not None:
                 near = sum(1 << place for place, name in enumerate(self._names) if name in wait.near)
-                allowed = cluster_bits(int(numbers[RequestColumn.CLUSTERS, row]))
-                numbers[RequestColumn.CLUSTERS, row] = cluster_number(allowed & near)
+                numbers[RequestColumn.CLUSTERS, row] = cluster_number(requests.clusters(row) & near)
         by_row = {row: noted.costs for row, noted in self._noted.items()}
         return replace(requests, numbers=numbers, reading_costs=by_row)
 

@@ -383,6 +383,10 @@ class Requests:
         numbers: IntArray = self.numbers[column][rows]
         return numbers
 
+    def clusters(self, row: int) -> int:
+        """Bit set of the clusters that a row may go to; `ANY_CLUSTER` for all."""
+        return cluster_bits(int(self.numbers[RequestColumn.CLUSTERS, row]))
+
     def kept(self) -> "Requests":
         """A copy that later changes of the table leave alone."""
         return replace(
