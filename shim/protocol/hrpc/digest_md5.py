@@ -286,8 +286,6 @@ def read_response(response_untrusted: bytes) -> ReadResponse:
         SASLError: If it cannot be read to its end, or names no token.
     """
     said = _said(response_untrusted)
-    if "username" not in said:
-        raise SASLError(f"{_VIOLATION}Missing username.")
     identifier = _identifier(said["username"])
     quality = QualityOfProtection(said.get("qop", QualityOfProtection.AUTH.value))
     anew = ",".join(_written(name, said[name]) for name in _WRITTEN if name in said)
@@ -350,7 +348,6 @@ class DigestMD5Server:
     def _check(self, said: Mapping[str, str]) -> tuple[QualityOfProtection, str]:
         """Check what a Java server checks before it looks at the digest, in its order."""
         for wrong, problem in (
-            ("username" not in said, "Missing username."),
             (said.get("realm", "") != _REALM, f"Nonexistent realm: {said.get('realm', '')}"),
             ("nonce" not in said, "Missing nonce."),
             (said.get("nonce") != self._nonce, "Mismatched nonce."),
@@ -500,6 +497,8 @@ def _said(response_untrusted: bytes) -> dict[str, str]:
     for name, form in _PLAIN.items():
         if name in directives and form.fullmatch(directives[name]) is None:
             raise SASLError(f"{_VIOLATION}Mismatched {name}: {directives[name][:64]}")
+    if "username" not in directives:
+        raise SASLError(f"{_VIOLATION}Missing username.")
     return directives
 
 
