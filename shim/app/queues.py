@@ -98,18 +98,15 @@ class SharesOfQueues:
 
     def goes_by_graphs(self, queue: str) -> bool:
         """Return whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
-        found = self._queue(queue)
-        return found is not None and _reads_graphs(found)
+        return _has_policy(self._queue(queue), goes_by_graphs)
 
     def predicts(self, queue: str) -> bool:
         """Return whether a queue's policy predicts by former runs, in force or in the shadow."""
-        found = self._queue(queue)
-        return found is not None and any(map(predicts_by_runs, (found.containers, found.shadow)))
+        return _has_policy(self._queue(queue), predicts_by_runs)
 
     def orders_stages(self, queue: str) -> bool:
         """Return whether a queue's policy has stages in the order of a plan, in force or in the shadow."""
-        found = self._queue(queue)
-        return found is not None and any(map(orders_stages, (found.containers, found.shadow)))
+        return _has_policy(self._queue(queue), orders_stages)
 
     def _queue(self, path: str) -> FederatedQueue | None:
         found = self.policy().find(path)
@@ -209,7 +206,7 @@ class SharesOfQueues:
             PlannedFor(attempt.id.application, known.summary.application_type, attempt.user, attempt.home_subcluster)
             for attempt in (span.attempt for span in service.spans)
             if (queue := policy.find(attempt.queue)) is not None
-            and (queue.altruism or _reads_graphs(queue))
+            and (queue.altruism or _has_policy(queue, goes_by_graphs))
             and (known := view.applications.find(attempt.id.application)) is not None
         ]
 
@@ -239,8 +236,9 @@ def access_to_jobs(runtime: Runtime) -> WebAccess:
     return WebAccess(hdfs.user, hdfs.nodes, _HDFS_CONNECT_S, _HDFS_LIMIT_S, tls=tls, prove=prove)
 
 
-def _reads_graphs(queue: FederatedQueue) -> bool:
-    return goes_by_graphs(queue.containers) or goes_by_graphs(queue.shadow)
+def _has_policy(queue: FederatedQueue | None, is_such: Callable[[str], bool]) -> bool:
+    """True if a queue's policy, in force or in the shadow, is such a one."""
+    return queue is not None and any(map(is_such, (queue.containers, queue.shadow)))
 
 
 def open_shares(
