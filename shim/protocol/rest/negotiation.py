@@ -303,8 +303,8 @@ def _failure_of(ranges: tuple[MediaRange, ...], accept: str) -> NegotiationFailu
 
 
 def page_failure(accept: str, status: int) -> NegotiationFailure:
-    """The page that the servlet container writes for a request that reached no resource."""
-    return _page(accept[: _LONGEST_ACCEPT + 1], status)
+    """The page that the servlet container writes for a request that reached no resource; HTML if none is asked for."""
+    return _page(accept[: _LONGEST_ACCEPT + 1] or "*/*", status)
 
 
 @lru_cache(maxsize=128)

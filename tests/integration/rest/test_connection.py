@@ -590,7 +590,7 @@ async def test_who_is_connected_when_it_stops_is_heard_once_more_if_it_lingers()
         writer.write(GET)
         assert (await reader.readuntil(b"GET ")).startswith(b"HTTP/1.1 200 OK")
     stopping = asyncio.create_task(server.stop(grace_s=60.0))
-    with contextlib.suppress(ConnectionRefusedError):
+    with contextlib.suppress(ConnectionRefusedError, ConnectionResetError):
         while True:
             _, writer = await asyncio.open_connection("127.0.0.1", server.port)
             writer.close()

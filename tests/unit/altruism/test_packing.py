@@ -1,7 +1,12 @@
+from itertools import product
+from operator import mul
+
 import numpy as np
+import pytest
 from hypothesis import given
 
 from altruism import Progress, StageGraph, pack_forward, stage_ranks
+from altruism.packing import _launches, alignment
 from tests.unit.altruism.strategies import stage_graphs
 
 SHARE = np.array([0.5, 0.5])
@@ -33,3 +38,47 @@ def test_a_long_chain_goes_before_wide_branches_that_pack_better():
 def test_a_job_that_fits_nowhere_has_no_order():
     graph = StageGraph.of([[False]], [1], [[0.6, 0.1]], [1.0])
     assert stage_ranks(graph, SHARE) is None
+
+
+def slow_launches(demand, runnable, waiting, free, rank):
+    """The slow twin of `_launches`: one task a turn, in whole 64ths; a stage is launched as a whole before the next."""
+    launched, left, current = {}, list(runnable), None
+    while True:
+        fitting = [stage for stage in left if waiting[stage] and fits_beside(demand[stage], free)]
+        if current not in fitting:
+            if current is not None:
+                left.remove(current)
+            if not fitting:
+                return list(launched.items())
+            scores = {stage: sum(map(mul, demand[stage], free)) for stage in fitting}
+            current = min(fitting, key=lambda stage: (rank[stage], -scores[stage], stage))
+        waiting[current] -= 1
+        free = [each - taken for each, taken in zip(free, demand[current], strict=True)]
+        launched[current] = launched.get(current, 0) + 1
+
+
+def fits_beside(demand, free):
+    return all(not need or need <= left for need, left in zip(demand, free, strict=True))
+
+
+AMOUNTS = [(0, 0), (16, 0), (0, 32), (16, 16), (32, 8), (8, 32), (64, 64), (24, 40)]
+
+
+@pytest.mark.parametrize("rank", [None, [0.0, 0.0, 0.0], [2.0, 1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 3.0, 3.0]])
+@pytest.mark.parametrize("free", [(64, 64), (32, 48), (8, 8), (0, 64), (-8, 64)])
+def test_what_is_launched_is_what_the_slow_twin_launches(rank, free):
+    for demand in product(AMOUNTS[1:], repeat=3):
+        for runnable in ([0, 1, 2], [2, 0], [1], []):
+            waiting, slowly, left = [1, 2, 5], [1, 2, 5], [each / 64 for each in free]
+            shares = [[each / 64 for each in row] for row in demand]
+            found = _launches(shares, runnable, waiting, left, alignment, rank)
+            slow = slow_launches(demand, runnable, slowly, list(free), rank or [0.0] * 3)
+            assert (found, waiting) == (slow, slowly), (demand, runnable)
+            taken = [sum(demand[stage][at] * count for stage, count in slow) for at in range(2)]
+            assert [64 * each for each in left] == [each - took for each, took in zip(free, taken, strict=True)]
+
+
+def test_tasks_that_need_nothing_are_launched_all_at_once():
+    waiting, free = [3, 4], [0.0, 0.5]
+    assert _launches([[0.0, 0.0], [0.0, 0.25]], [0, 1], waiting, free, alignment, None) == [(1, 2), (0, 3)]
+    assert (waiting, free) == ([0, 2], [0.0, 0.0])

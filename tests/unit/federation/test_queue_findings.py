@@ -231,3 +231,25 @@ def test_starts_that_cost_a_small_part_of_what_applications_take_are_not_told():
 def test_a_queue_of_a_single_mebibyte_costs_what_its_work_says():
     history = [EndedApplication(0.0, 0.0, 1.0, 1), EndedApplication(0.0, 0.0, 1.0, 3)]
     assert order_cost_s(history, 1) == pytest.approx((1 + 4) / 2 - (2 + 4) / 2)
+
+
+@pytest.mark.parametrize("waits_s", [0, 2, 3, 4, 5])
+@pytest.mark.parametrize("second", [(0, 0, 1), (0, 4, 1), (0, 7, 3), (2, 5, 9), (4, 3, 20), (10, 0, 5)])
+@pytest.mark.parametrize("third", [(0, 4, 8), (1, 9, 2), (8, 0, 1), (20, 6, 1)])
+def test_the_cost_of_starts_is_that_of_its_slow_twin_whoever_waits_first(waits_s, second, third):
+    for run_s in (1, 4, 20):
+        times = [(0, waits_s, run_s), second, third]
+        history = [EndedApplication(a, a + wait, a + wait + run, MIB) for a, wait, run in times]
+        assert start_cost(history) == pytest.approx(starts_alike(history)), times
+        history += [EndedApplication(0, 20 * turn, 20 * turn + 20, MIB) for turn in range(3)]
+        assert start_cost(history) == pytest.approx(starts_alike(history)), times
+
+
+@pytest.mark.parametrize(("beside", "is_limit"), [(22, False), (23, False), (24, True), (25, True)])
+def test_a_limit_is_what_nearly_as_many_run_at_as_ever_ran(beside, is_limit):
+    """25 ran once, for a second; while one waits, `beside` run."""
+    once = [EndedApplication(100.0, 100.0, 101.0, MIB)] * 25
+    waits = [EndedApplication(0.0, 0.0, 20.0, MIB)] * beside + [EndedApplication(3.0, 16.0, 17.0, MIB)]
+    assert start_cost(once + waits) == (
+        (pytest.approx(13.0 / (26 + beside)), max(25, beside + 1)) if is_limit else (0.0, 0)
+    )

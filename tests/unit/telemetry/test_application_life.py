@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -209,3 +210,55 @@ async def test_an_event_that_cannot_be_told_holds_up_no_other(lines: Lines) -> N
         end()
     assert len(told) == 200
     assert len([each for each in lines if each["event"] == "an event of an application could not be told"]) == 100
+
+
+@pytest.mark.parametrize("state", ["NEW", "RUNNING", "LOST"])
+@pytest.mark.parametrize("failure", ["", "refused"])
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_of_a_cluster_all_is_told_when_its_state_is_another_or_it_never_answered(lines, state, failure, is_heard):
+    status = ClusterStatus(
+        EAST, SubClusterDescription(()), state, Admission.DRAINING, 1, "", "", 0, 0, failure, is_heard
+    )
+    clock, changes = FakeClock(), dict[SubClusterId, deque[ClusterChange]]()
+    watch = ClusterEvents(lambda: [status, replace(status, id=SubClusterId("west"))], clock, changes)
+    for _ in range(3):
+        watch.look()
+    is_absent = bool(failure) and not is_heard
+    told = ["east", "west"] if state != "NEW" or is_absent else []
+    level = "warning" if is_absent or state == "LOST" else "info"
+    fields = {"state": state, "was": "NEW", "admission": "draining", "reason": failure, "log_level": level}
+    assert lines == [{"event": f"cluster is {state}", "cluster": cluster, **fields} for cluster in told]
+    change = ClusterChange(int(clock.now_s() * 1000), "NEW", state, failure)
+    assert changes == {SubClusterId(cluster): deque([change]) for cluster in told}
+
+
+def test_of_a_cluster_the_latest_hundred_changes_are_kept(lines):
+    states = iter(["RUNNING", "LOST"] * 60)
+    clock, changes = FakeClock(), dict[SubClusterId, deque[ClusterChange]]()
+
+    def statuses():
+        state = next(states)
+        return [
+            ClusterStatus(EAST, SubClusterDescription(()), state, Admission.OPEN, 1.0, "", "", 0, 0, "", is_heard=True)
+        ]
+
+    watch = ClusterEvents(statuses, clock, changes)
+    for _ in range(101):
+        watch.look()
+    assert len(lines) == 101
+    assert [each.was for each in changes[EAST]] == ["RUNNING", "LOST"] * 50
+
+
+async def test_clusters_are_looked_at_each_second(lines):
+    looked, clock = [], FakeClock()
+
+    def statuses():
+        looked.append(clock.now_s())
+        return []
+
+    watching = asyncio.create_task(ClusterEvents(statuses, clock, {}).run())
+    await clock.settle()
+    for _ in range(3):
+        await clock.advance(0.5)
+    watching.cancel()
+    assert [each - looked[0] for each in looked] == [0.0, 1.0]

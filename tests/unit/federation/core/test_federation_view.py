@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -473,3 +474,72 @@ def test_a_look_at_what_was_never_heard_of_is_empty(view):
     seen = view.look(WEST, 101.0)
     assert (seen.ha_state, seen.started_on_ms, seen.version, seen.clock_skew_s, seen.left_out) == (None, 0, "", 0.0, {})
     assert (seen.running, seen.waiting_applications, seen.nodes, seen.queues) == (0, 0, (), {})
+
+
+class AwaitsSlowly:
+    """The slow twin of `AwaitedNodes`: every word is kept, and all are gone through anew."""
+
+    def __init__(self):
+        self.words = []
+
+    def are_missing(self, capacity, now_s):
+        awaited, until_s = 0, None
+        for before, at_s in self.words:
+            is_awaiting = until_s is not None and at_s < until_s
+            if before is not None:
+                awaited = max(awaited, before) if is_awaiting else before
+            if before is not None or is_awaiting:
+                until_s = at_s + 60
+        return until_s is not None and now_s < until_s and 100 * capacity < 95 * awaited
+
+
+WORDS = [(before, after_s) for before in (None, 1000, 700) for after_s in (0, 30, 59, 60, 61)]
+
+
+@pytest.mark.parametrize("first", WORDS)
+def test_what_is_awaited_is_what_its_slow_twin_awaits(first):
+    for words in product([first], WORDS, WORDS):
+        awaited, slow, at_s = AwaitedNodes(), AwaitsSlowly(), 100
+        for before, after_s in words:
+            at_s += after_s
+            slow.words.append((before, at_s))
+            if before is None:
+                awaited.not_there_yet(at_s)
+            else:
+                awaited.restarted(ResourceVector(before, 1), at_s)
+        for later_s, capacity in product((0, 59, 60), (664, 665, 949, 950)):
+            found = awaited.are_missing(ResourceVector(capacity, 1), at_s + later_s)
+            assert found is slow.are_missing(capacity, at_s + later_s), (words, later_s, capacity)
+
+
+@pytest.mark.parametrize("first_s", [100.0, 103.0, 105.9])
+@pytest.mark.parametrize("failure", ["", "refused"])
+@pytest.mark.parametrize("ha_state", [HaState.ACTIVE, HaState.STANDBY])
+@pytest.mark.parametrize("west_at_s", [98.0, 102.0])
+def test_who_is_late_is_found_out_anew_as_soon_as_it_may_be_another(view, first_s, failure, ha_state, west_at_s):
+    """Asked again and again, as answers do, it is who is not RUNNING at that moment, or has failed."""
+    view.apply(a_report("east", polled_at_s=100.0, ha_state=ha_state))
+    view.apply(a_report("west", polled_at_s=west_at_s))
+    if failure:
+        view.note_failure(WEST, failure, at_s=west_at_s)
+    for now_s in (first_s, 103.5, 104.0, 104.01, 105.99, 106.0, 106.01, 107.99, 108.0, 108.01, 120.0, 101.0, 99.0):
+        seen = [view.look(each, now_s) for each in (EAST, WEST)]
+        late = tuple(each.subcluster for each in seen if each.failure or each.state is not SubClusterState.RUNNING)
+        assert view.late(now_s) == late, now_s
+
+
+@pytest.mark.parametrize(("late_after_s", "asked_s"), [(6.0, [101.0, 101.0, 105.99, 105.999, 106.1, 106.1])])
+def test_who_is_late_is_looked_for_once_while_it_cannot_be_another(late_after_s, asked_s, monkeypatch):
+    view = FederationView((EAST, WEST), ViewSettings(late_after_s=late_after_s, final_documents=3))
+    view.apply(a_report("east", polled_at_s=100.0))
+    view.apply(a_report("west", polled_at_s=102.0))
+    looked = []
+    find = FederationView.state
+
+    def state(self, subcluster, now_s):
+        looked.append(now_s)
+        return find(self, subcluster, now_s)
+
+    monkeypatch.setattr(FederationView, "state", state)
+    assert [view.late(each) for each in asked_s] == [()] * 4 + [(EAST,)] * 2
+    assert list(dict.fromkeys(looked)) == [101.0, 105.999, 106.1]

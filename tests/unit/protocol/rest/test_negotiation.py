@@ -225,3 +225,38 @@ def test_a_header_that_is_longer_than_any_browsers_is_not_read(length, *, is_ref
     for refused in (negotiate(accept), failure_for(accept)):
         assert isinstance(refused, NegotiationFailure)
         assert (refused.status == 400, refused.form is FailureForm.EMPTY) == (is_refused, is_refused)
+
+
+@pytest.mark.parametrize("status", [404, 405, 500])
+@pytest.mark.parametrize(
+    ("accept", "form", "media_type"),
+    [
+        ("", FailureForm.HTML_PAGE, "text/html"),
+        ("text/html", FailureForm.HTML_PAGE, "text/html"),
+        ("*/*", FailureForm.HTML_PAGE, "text/html"),
+        ("text/*", FailureForm.HTML_PAGE, "text/html"),
+        ("text/plain", FailureForm.TEXT_PAGE, "text/plain"),
+        ("text/json", FailureForm.JSON_PAGE, "text/json"),
+        ("application/json", FailureForm.JSON_PAGE, "application/json"),
+        ("application/xml", FailureForm.EMPTY, ""),
+        ("application/xml, text/plain;q=0.5", FailureForm.TEXT_PAGE, "text/plain"),
+        ("text/plain;q=0.5, text/html;q=0.4", FailureForm.TEXT_PAGE, "text/plain"),
+    ],
+)
+def test_the_page_of_what_reached_no_resource_is_of_the_type_that_is_asked_for(status, accept, form, media_type):
+    assert page_failure(accept, status) == NegotiationFailure(status, form, media_type)
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("text/html".ljust(4096), 405),
+        ("text/html".ljust(4097), 400),
+        ("text/html" + ", text/html" * 1000, 400),
+        ("text/html\xe9", 500),
+    ],
+)
+def test_the_page_of_a_header_that_cannot_be_read_has_a_status_of_its_own(accept, status):
+    found = page_failure(accept, 405)
+    empty = NegotiationFailure(status, FailureForm.EMPTY, "")
+    assert found == (NegotiationFailure(405, FailureForm.HTML_PAGE, "text/html") if status == 405 else empty)

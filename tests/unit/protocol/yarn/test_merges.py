@@ -306,3 +306,31 @@ def test_queues_of_the_same_path_are_one_though_a_fair_scheduler_tells_paths():
     ]
     listed = MERGES["getQueueUserAcls"](parts(*acls)).queueUserAcls
     assert [(each.queueName, len(each.userAcls)) for each in listed] == [("root", 2), ("default", 2)]
+
+
+@pytest.mark.parametrize("limit", range(9))
+def test_of_those_that_were_submitted_at_once_the_latest_ids_are_the_newest(limit):
+    """By the moment, then the issuer, then the number, whichever cluster tells of it."""
+    ids = [(started, timestamp, number) for started in (5, 6) for timestamp in (1, 2) for number in (1, 2)]
+    reports = [
+        ApplicationReportProto(
+            applicationId=ApplicationIdProto(id=number, cluster_timestamp=timestamp), startTime=started
+        )
+        for started, timestamp, number in ids
+    ]
+    told = parts(*(GetApplicationsResponseProto(applications=reports[at::3]) for at in range(3)))
+    merged = GetApplicationsResponseProto.FromString(merge_applications(told, limit=limit))
+    found = [
+        (each.startTime, each.applicationId.cluster_timestamp, each.applicationId.id) for each in merged.applications
+    ]
+    newest = sorted(ids, reverse=True)[:limit]
+    assert (found if limit < len(ids) else sorted(found, reverse=True)) == newest
+
+
+def test_own_reports_are_listed_unless_a_cluster_tells_of_them_even_if_it_is_left_out():
+    spans = an_application(2, 20)
+    spans.applicationTags.append(SPAN_TAG)
+    told = GetApplicationsResponseProto(applications=[an_application(1, 10), spans])
+    own = [an_application(1, 11), an_application(2, 21), an_application(3, 31)]
+    merged = GetApplicationsResponseProto.FromString(merge_applications(parts(told), own))
+    assert [(each.applicationId.id, each.startTime) for each in merged.applications] == [(1, 10), (3, 31)]

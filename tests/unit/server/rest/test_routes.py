@@ -183,3 +183,45 @@ def test_of_a_form_the_one_field_that_is_read_is_sent(content_type, body, sent):
     if body:
         assert ("x", "y") in written.headers
         assert ("content-encoding", "x") not in written.headers
+
+
+SIGNALLED = ContainerId(ApplicationAttemptId(ONE, 1), 1)
+
+
+@pytest.mark.parametrize(
+    ("user", "admins", "has_acls", "container", "status"),
+    [
+        ("alice", (), False, SIGNALLED, 200),
+        ("eve", (), False, SIGNALLED, 403),
+        ("eve", ("eve",), False, SIGNALLED, 200),
+        ("alice", ("eve",), False, SIGNALLED, 200),
+        ("eve", ("alice",), False, SIGNALLED, 403),
+        ("eve", (), False, ContainerId(ApplicationAttemptId(ApplicationId(1, 9), 1), 1), 404),
+        ("alice", (), False, ContainerId(ApplicationAttemptId(ApplicationId(1, 9), 1), 1), 404),
+        ("alice", (), True, SIGNALLED, 200),
+        ("eve", (), True, SIGNALLED, 403),
+    ],
+)
+async def test_a_container_is_signalled_by_its_owner_and_by_operators(user, admins, has_acls, container, status):
+    server = ScriptedServer(rules=usual(IdentityRules, admins=admins), has_acls=has_acls)
+    server.federation["east"].add_application(ONE, "RUNNING", user="alice")
+    await server.poll()
+    sent = []
+
+    async def behave(manager, request, timeout_s):
+        if request.method != "POST":
+            return manager.take(request)
+        sent.append((request.path, request.user))
+        return ok_answer(b"{}")
+
+    for each in server.federation.managers.values():
+        each.behave(behave)
+    path = f"{BASE}/containers/{container}/signal/GRACEFUL_SHUTDOWN"
+    answer = await server.ask("POST", f"{path}?user.name={user}")
+    assert (answer.status, sent) == (status, [(path, user)] if status == 200 else [])
+    if not has_acls and status != 200:
+        told = {
+            403: f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {user}",
+            404: f"java.lang.Exception: Trying to signal an absent container {container}",
+        }
+        assert body_of(answer)["RemoteException"]["message"] == told[status]
