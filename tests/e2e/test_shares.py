@@ -70,10 +70,18 @@ class Shared:
         """What a queue holds by the ResourceManagers' own words, over both clusters."""
         return sum(leaf["resourcesUsed"]["memory"] for leaf in self._leaves(queue))
 
+    def given_mib(self, queue: str) -> int:
+        """What a queue holds, and what its applications at the clusters wait for.
+
+        These are nothing but ApplicationMasters, and the clusters let them have 80 % of what a queue may use: a queue
+        with much has some that wait there, where a queue with little has none.
+        """
+        return MEMORY_MIB * sum(int(leaf["numApplications"]) for leaf in self._leaves(queue))
+
     def share_over(self, seconds: float, seen: list[tuple[float, int, int]]) -> float:
-        """The part of `prod` in what both held in the last seconds; none before there are so many."""
+        """The part of `prod` in what both were given in the last seconds; none before there are so many."""
         now_s = time.monotonic()
-        seen.append((now_s, self.used_mib("prod"), self.used_mib("dev")))
+        seen.append((now_s, self.given_mib("prod"), self.given_mib("dev")))
         if now_s - seen[0][0] < seconds:
             return 0.0
         lately = [(prod, dev) for at_s, prod, dev in seen if at_s >= now_s - seconds]
