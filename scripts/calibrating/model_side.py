@@ -17,6 +17,8 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, Q
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
 _QUEUE = "root.default"
+_NUMBERS_FROM = 20260000
+"""Numbers as long as a date do not tell recurring jobs apart."""
 _POLL = "[poll]\ninterval_s = 0.5\n"
 """As `HeddleProcess` has it."""
 
@@ -103,6 +105,21 @@ def _timing(told: Mapping[str, str], measured: Measured) -> Timing:
     )
 
 
+def modelled(jobs: Sequence[DrawnJob]) -> list[ModelledJob]:
+    """The same jobs for the model: names differ, and those of a kind do by a number alone, so that they recur there."""
+    return [
+        ModelledJob(
+            f"{job.kind}-{_NUMBERS_FROM + number}" if job.kind else job.name,
+            job.arrival_s,
+            (ModelledStage(job.durations_s, size=CONTAINER),),
+            queue=_QUEUE,
+            master=CONTAINER,
+            most_attempts=1,
+        )
+        for number, job in enumerate(jobs)
+    ]
+
+
 def run_in_model(clusters: Sequence[ModelledClusterSpec], row: Row, jobs: Sequence[DrawnJob], seed: int) -> YarnOutcome:
     """Run jobs to their ends in virtual time.
 
@@ -122,18 +139,7 @@ def run_in_model(clusters: Sequence[ModelledClusterSpec], row: Row, jobs: Sequen
         seed=seed,
         shares_files=row.is_installed,
     )
-    listed = [
-        ModelledJob(
-            job.name,
-            job.arrival_s,
-            (ModelledStage(job.durations_s, size=CONTAINER),),
-            queue=_QUEUE,
-            master=CONTAINER,
-            most_attempts=1,
-        )
-        for job in jobs
-    ]
-    outcome = play(setting, listed)
+    outcome = play(setting, modelled(jobs))
     if outcome.failed:
         raise RuntimeError(f"{row.name}: {outcome.failed}")
     return outcome

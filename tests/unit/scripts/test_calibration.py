@@ -4,9 +4,10 @@ import pytest
 
 from scripts.calibrating.draw import GAP_S, drawn_jobs, heavy_tail, load_of
 from scripts.calibrating.lab_side import JobSeen, Masters, RealRun
-from scripts.calibrating.model_side import measured_on, properties
+from scripts.calibrating.model_side import measured_on, modelled, properties
 from scripts.calibrating.rows import NODE_OVERRIDES, ORDERING, ROWS
 from scripts.calibrating.table import Compared, orders, table
+from shim.scheduling.durations import recurring_key_of
 
 
 def compared(name, real, modelled):
@@ -94,3 +95,12 @@ def test_kinds_of_a_heavy_tail_recur_from_seed_to_seed_and_bring_the_load_that_i
     assert len({job.name for job in (*jobs, *others)}) == 120
     assert fmean(len(job.durations_s) <= 5 for job in jobs) > 0.5
     assert max(sizes.values()) >= 60
+
+
+def test_kinds_recur_in_the_model_as_they_do_on_the_lab():
+    jobs = heavy_tail(1, 60, GAP_S)
+    told = modelled(jobs)
+    assert len({job.name for job in told}) == 60
+    keys = {recurring_key_of("alice", "", one.name): job.kind for job, one in zip(jobs, told, strict=True)}
+    assert sorted(keys.values()) == sorted({job.kind for job in jobs}), "one key a kind"
+    assert [job.name for job in modelled(drawn_jobs(1, 3))] == [job.name for job in drawn_jobs(1, 3)]
