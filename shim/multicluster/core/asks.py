@@ -9,68 +9,18 @@ Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceMana
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from shim.domain.allocations import ANY, Ask, AskKey, GangDemand, Grant, HeldTags, PendingRequest, SpokenFor, TagCounts
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.ask_group import AskGroup
 from shim.multicluster.core.events import ClusterCapacity
 from shim.multicluster.core.splitter import AskSplitter, split_constrained
 
 # Asks of an ApplicationMaster for containers that can stand for each other.
-
-
-@dataclass(slots=True)
-class AskGroup:
-    """Asks with one key.
-
-    Attributes:
-        rows: As told last, by place; counts fall with the grants.
-        wanted: Containers that no scheduler has granted.
-        pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
-        starved: Beats since a session granted one, while it was asked for some.
-        refused: Sub-clusters whose scheduler refused such an ask.
-        rejected: Sub-clusters that found no place for it, since the ApplicationMaster asked last.
-        spent: Rows of named places whose last container was granted, kept while that may be wanted again.
-        has_spares: Whether several sessions are asked for the same containers, which the first to grant binds.
-    """
-
-    key: AskKey
-    rows: dict[str, Ask] = field(default_factory=dict)
-    wanted: int = 0
-    targets: dict[SubClusterId, int] = field(default_factory=dict)
-    pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
-    starved: dict[SubClusterId, int] = field(default_factory=dict)
-    refused: set[SubClusterId] = field(default_factory=set)
-    rejected: set[SubClusterId] = field(default_factory=set)
-    spent: dict[str, Ask] = field(default_factory=dict)
-    has_spares: bool = False
-
-    def put(self, ask: Ask) -> None:
-        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
-        if ask.count or ask.place == ANY:
-            self.rows[ask.place] = ask
-        else:
-            self.rows.pop(ask.place, None)
-
-    @property
-    def places(self) -> dict[str, int]:
-        """Counts at named hosts and racks."""
-        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
-
-    @property
-    def allowed(self) -> tuple[str, ...]:
-        """Return the places that a strict ask allows: hosts, and racks that may stand in for hosts."""
-        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
-        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
-
-    @property
-    def is_strict(self) -> bool:
-        """Return whether only the named places will do."""
-        row = self.rows.get(ANY)
-        return row is not None and not row.relaxes
 
 
 def copy_of(group: AskGroup | None) -> AskGroup | None:
@@ -128,13 +78,16 @@ class AskBook:
 
     Args:
         patience: Beats without a grant after which an ask with a placement may move.
+        groups: Where they are kept: a splitter that carries out plans keeps in the same ones what became of them.
 
     Attributes:
         allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
         gang: What is wanted together; None where every container is by itself.
     """
 
-    def __init__(self, containers: Sized = (), patience: int = 10) -> None:
+    def __init__(
+        self, containers: Sized = (), patience: int = 10, groups: dict[AskKey, AskGroup] | None = None
+    ) -> None:
         self.allowance: ResourceVector | None = None
         self.gang: GangDemand | None = None
         self._containers = containers
@@ -142,7 +95,7 @@ class AskBook:
         self._on_way: Counter[AskKey] = Counter()  # when the ApplicationMaster registered, and not said again since
         self._held_back: Mapping[AskKey, int] = {}
         self._calls_left = 0
-        self._groups: dict[AskKey, AskGroup] = {}
+        self._groups: dict[AskKey, AskGroup] = {} if groups is None else groups
         self._wanting: GroupsBySize[AskGroup] | None = None  # none once one of them may want more
 
     @property
@@ -158,16 +111,16 @@ class AskBook:
         self._wanting = None
 
     def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
-        """Copies of some groups, for `restore`."""
+        """Copies of some groups, for `restore`: of what their ApplicationMaster said, not of what was planned."""
         return {key: copy_of(self._groups.get(key)) for key in keys}
 
     def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
         self._wanting = None
-        for key, group in snapshot.items():
-            if group is None:
-                self._groups.pop(key, None)
-            else:
-                self._groups[key] = group
+        for key, before in snapshot.items():
+            group = self._groups.setdefault(key, AskGroup(key))
+            group.take_back(before)
+            if before is None and not group.is_split:
+                del self._groups[key]  # else the next split drops its plan first
 
     def objection(self, asks: Sequence[Ask]) -> str:
         """Say why these cannot be taken beside those that are kept; empty if they can."""

@@ -36,7 +36,8 @@ from shim.domain.allocations import (
 from shim.domain.ids import ApplicationAttemptId, ContainerId, NodeId, SubClusterId
 from shim.domain.limits import TextKind, count_objection, objection
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.asks import AskBook, AskGroup, rows_by_key
+from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.asks import AskBook, rows_by_key
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.events import Fate, LedgerEffect, NotRunning, RefuseAM, Remember, SessionLost, SessionOpened
 from shim.multicluster.core.session import Conversations, Session, SessionState

@@ -115,7 +115,7 @@ class AskLedger:
         self._master = MasterSide(attempt)
         self._splitter = splitter
         self._containers = ContainerBook(splitter)
-        self._asks = AskBook(self._containers, patience)
+        self._asks = AskBook(self._containers, patience, splitter.groups)
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
         self._outbox = Outbox(self._containers)
@@ -200,9 +200,9 @@ class AskLedger:
 
     def _am_registered(self, event: AMRegistered) -> None:
         self._gang.doubt_home()
+        self._splitter.begin_anew()  # withdraws what is allocated, as long as the groups are there
         self._asks.clear(self._containers.on_way())
         self._outbox.forget_rejected()
-        self._splitter.begin_anew()
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
         self._is_held = False

@@ -7,7 +7,7 @@ and rows are effects (`events.py`), plans and verdicts are events.
 What no plan allocates waits in the queues of schedulers where the plan allows it, in proportion to their sizes;
 elsewhere it waits here. What starves where it was allocated is given up there, and is the next cycle's to place.
 
-What it keeps for one ask key is an `AllocationGroup` (`tentative.py`).
+What it keeps for one ask key is in its `AskGroup` (`ask_group.py`).
 """
 
 from collections import Counter
@@ -18,6 +18,7 @@ from shim.domain.allocations import AskKey, PendingRequest, RequestPlan, TaggedS
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
+from shim.multicluster.core.ask_group import AskGroup, TentativeAllocation
 from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -40,6 +41,9 @@ from shim.multicluster.core.splitter import (
     SplitSettings,
     Weighed,
     data_in,
+    may_have,
+    most_by_nodes,
+    places_of,
     queue_by_tags,
     shares_of,
     sizes_of,
@@ -48,22 +52,34 @@ from shim.multicluster.core.splitter import (
     why_too_old,
     why_unmatched,
 )
-from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
 
-def queue_at_each(group: AllocationGroup) -> None:
+def _note_eligible(group: AskGroup, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> None:
+    """Note who can be asked: with a placement, who can judge the constraint and has not rejected it."""
+    able = [room for room in capacities if may_have(room, request)]
+    group.request, group.is_split, group.most_at = request, True, {}
+    if request.key.placement is not None:
+        judges = {room.subcluster for room in places_of(request, capacities)} - request.rejected
+        able = [room for room in able if room.subcluster in judges and not room.is_trial]
+        held = {} if request.tags is None else request.tags.held
+        most = {room.subcluster: most_by_nodes(room, request, held) for room in able}
+        group.most_at = {name: max(0, each) for name, each in most.items() if each is not None}
+    group.eligible = {room.subcluster: room for room in able}
+
+
+def queue_at_each(group: AskGroup) -> None:
     """Queue all that has no tentative allocation at each scheduler that the newest plan has drawn."""
     if group.missing > 0:
         drawn = (room.subcluster for room in _queueable(group))
         group.queued.update(dict.fromkeys(drawn, group.missing))
 
 
-def _queueable(group: AllocationGroup) -> list[ClusterCapacity]:
+def _queueable(group: AskGroup) -> list[ClusterCapacity]:
     """Those where the newest plan lets something queue, and that may be asked for more than the one that tries."""
     return [room for name, room in group.eligible.items() if name in group.may_queue and not room.is_trial]
 
 
-def queue_rest(group: AllocationGroup, home: SubClusterId) -> None:
+def queue_rest(group: AskGroup, home: SubClusterId) -> None:
     """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""
     request, missing, capacities = group.request, group.missing, _queueable(group)
     if missing <= 0 or not capacities:
@@ -89,7 +105,7 @@ def queue_rest(group: AllocationGroup, home: SubClusterId) -> None:
     group.tidy()
 
 
-def decision_on(group: AllocationGroup, latest: RequestPlan | None) -> AskDecision:
+def decision_on(group: AskGroup, latest: RequestPlan | None) -> AskDecision:
     """Tell people of a split; `latest` is the newest plan, if it is another than the group's."""
     plan = latest or group.plan or RequestPlan(group.key)
     missing = max(0, group.request.wanted - group.committed())
@@ -134,7 +150,7 @@ class PlannedSplitter:
     def __init__(self, settings: SplitSettings) -> None:
         self._settings = settings
         self._fallback = CapacitySplitter(self._settings.move_after_beats)
-        self._groups: dict[AskKey, AllocationGroup] = {}
+        self.groups: dict[AskKey, AskGroup] = {}
         self._changed: dict[AskKey, None] = {}
         self._dropped: dict[AskKey, None] = {}
         self._effects: list[LedgerEffect] = []
@@ -147,11 +163,11 @@ class PlannedSplitter:
 
     @property
     def awaits_plan(self) -> bool:
-        return any(group.is_new for group in self._groups.values())
+        return any(group.is_new for group in self.groups.values())
 
     def drain(self) -> Sequence[LedgerEffect]:
         effects, self._effects = self._effects, []
-        rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)
+        rows = tuple(row for key in self._changed if (row := self.groups[key].published) is not None)
         if rows or self._dropped:
             # Before the first proposal: a verdict that is there at once publishes a newer row. What follows a proposal
             # stays behind it: the same call may withdraw a part of what it has proposed.
@@ -165,8 +181,8 @@ class PlannedSplitter:
     def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """Split a request over the sub-clusters by the newest plan."""
         home = next(room.subcluster for room in capacities if room.is_home)
-        group = self._groups.setdefault(request.key, AllocationGroup(request))
-        group.look_at(request, capacities)
+        group = self.groups.setdefault(request.key, AskGroup(request.key))
+        _note_eligible(group, request, capacities)
         if request.is_withheld:
             return self._withhold(group)
         group.reason = self._why_not(group)
@@ -176,7 +192,7 @@ class PlannedSplitter:
         group.planned = min(group.planned, request.wanted)
         self._leave_closed(group)
         avoided = self._give_up_starving(group)
-        if group.has_spares:
+        if group.may_have_spares:
             group.queued.clear()
             self._trim(group)
             queue_at_each(group)
@@ -187,31 +203,32 @@ class PlannedSplitter:
         return dict(group.asked())
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
-        group = self._groups.get(key)
-        return {} if group is None else group.pins()
+        group = self.groups.get(key)
+        return {} if group is None else group.planned_hosts()
 
     def has_spares(self, key: AskKey) -> bool:
-        group = self._groups.get(key)
-        return group is not None and group.has_spares
+        group = self.groups.get(key)
+        return group is not None and group.may_have_spares
 
     def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
         """See `AskSplitter`: the oldest tentative allocation for that host is honoured, else the oldest there."""
-        group = self._groups.get(key)
+        group = self.groups.get(key)
         found = None if group is None else group.granted(subcluster, host)
         self._effects.append(ContainerGranted(subcluster, key, is_unplanned=found is None))
         if found is not None:
             self._settle(found)
 
     def drop(self, key: AskKey) -> None:
-        group = self._groups.pop(key, None)
-        if group is None:
+        group = self.groups.get(key)
+        if group is None or not group.is_split:
             return
         for each in group.allocations:
             self._withdraw(each, each.count)
         self._unpublish(group)
+        group.forget_plan()
 
     def begin_anew(self) -> None:
-        for key in tuple(self._groups):
+        for key in tuple(self.groups):
             self.drop(key)
 
     def clear(self) -> None:
@@ -240,7 +257,7 @@ class PlannedSplitter:
                     self._take_plan(plan)
             case AllocationsVerified(verdicts):
                 for verdict in verdicts:
-                    any(group.hear(verdict) for group in self._groups.values())
+                    any(group.hear(verdict) for group in self.groups.values())
             case AllocationsExpired(expired):
                 for each in expired:
                     self._expire(each)
@@ -249,8 +266,8 @@ class PlannedSplitter:
 
     def _take_plan(self, plan: RequestPlan) -> None:
         """Propose what starts. A plan that was made before the newest grants starts no more than is still wanted."""
-        group = self._groups.get(plan.key)
-        if group is None or group.reason or group.request.is_withheld:
+        group = self.groups.get(plan.key)
+        if group is None or not group.is_split or group.reason or group.request.is_withheld:
             return
         self.decided += 1
         group.plan, group.planned = plan, group.request.wanted
@@ -267,16 +284,16 @@ class PlannedSplitter:
             self._propose(group, name, starts - pinned, was_queued=moved)
         group.keep_to(plan)
 
-    def _most_at(self, name: SubClusterId, group: AllocationGroup) -> int:
+    def _most_at(self, name: SubClusterId, group: AskGroup) -> int:
         """Containers that may start at a sub-cluster: one alone, where it is the first to try."""
         room = group.eligible.get(name)
         if room is None or not room.is_trial:
             return 0 if room is None else group.request.wanted
-        return int(not any(name in each.tentative() or each.queued[name] for each in self._groups.values()))
+        return int(not any(name in each.tentative() or each.queued[name] for each in self.groups.values()))
 
     def _propose(
         self,
-        group: AllocationGroup,
+        group: AskGroup,
         name: SubClusterId,
         count: int,
         *,
@@ -301,7 +318,7 @@ class PlannedSplitter:
                 self._effects.append(Propose(name, self._numbers, group.key, part, places))
 
     def _expire(self, expired: ExpiredAllocation) -> None:
-        for group in self._groups.values():
+        for group in self.groups.values():
             for each in group.allocations:
                 if (each.subcluster, each.number) == (expired.subcluster, expired.number) and not each.is_pending:
                     self._break(group, each, min(each.count, expired.count))
@@ -309,7 +326,7 @@ class PlannedSplitter:
 
     # ------------------------------------------------------------------ the steps of a split
 
-    def _why_not(self, group: AllocationGroup) -> str:
+    def _why_not(self, group: AskGroup) -> str:
         """Say why the queue's cycle does not plan this request; empty if it does."""
         if said := why_unmatched(group.request, group.eligible):
             return said
@@ -317,9 +334,7 @@ class PlannedSplitter:
         self.fallbacks += bool(said)
         return said
 
-    def _split_by_capacity(
-        self, group: AllocationGroup, capacities: Sequence[ClusterCapacity]
-    ) -> Mapping[SubClusterId, int]:
+    def _split_by_capacity(self, group: AskGroup, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         if group.request.key.placement is not None:
             asked = dict(split_constrained(group.request, capacities, self._settings.move_after_beats))
         else:
@@ -331,7 +346,7 @@ class PlannedSplitter:
         self._unpublish(group)
         return asked
 
-    def _withhold(self, group: AllocationGroup) -> Mapping[SubClusterId, int]:
+    def _withhold(self, group: AskGroup) -> Mapping[SubClusterId, int]:
         """Ask for nothing of a gang now: the queue's cycle gives to others what was kept for it."""
         for each in group.allocations:
             self._withdraw(each, each.count)
@@ -340,14 +355,14 @@ class PlannedSplitter:
         self._unpublish(group)
         return {}
 
-    def _leave_closed(self, group: AllocationGroup) -> None:
+    def _leave_closed(self, group: AskGroup) -> None:
         for each in group.allocations:
             if each.subcluster not in group.eligible:
                 self._withdraw(each, each.count)
         group.queued = Counter({name: count for name, count in group.queued.items() if name in group.eligible})
         group.tidy()
 
-    def _give_up_starving(self, group: AllocationGroup) -> frozenset[SubClusterId]:
+    def _give_up_starving(self, group: AskGroup) -> frozenset[SubClusterId]:
         """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
         patience = self._settings.move_after_beats
         starving = group.count_silence(patience)
@@ -359,7 +374,7 @@ class PlannedSplitter:
         group.tidy()
         return starving
 
-    def _trim(self, group: AllocationGroup) -> None:
+    def _trim(self, group: AskGroup) -> None:
         """Ask for no more than is wanted: what is queued goes first, then what has the least capacity."""
         capacity = group.plan.capacity if group.plan else {}
         surplus = group.trim_queued(group.committed() - group.request.wanted)
@@ -373,7 +388,7 @@ class PlannedSplitter:
 
     # ------------------------------------------------------------------ books
 
-    def _publish(self, group: AllocationGroup, avoided: frozenset[SubClusterId]) -> None:
+    def _publish(self, group: AskGroup, avoided: frozenset[SubClusterId]) -> None:
         rooms = tuple(group.eligible.values())
         local = dict(data_in(rooms, group.request))
         if group.request.key.placement is not None:
@@ -384,14 +399,14 @@ class PlannedSplitter:
             self._changed[group.key] = None
             self._dropped.pop(group.key, None)
 
-    def _unpublish(self, group: AllocationGroup) -> None:
+    def _unpublish(self, group: AskGroup) -> None:
         self._changed.pop(group.key, None)
         if group.published is not None:
             group.published = None
             self._dropped[group.key] = None
 
     def _break(
-        self, group: AllocationGroup, allocation: TentativeAllocation, count: int, *, stays_queued: bool = False
+        self, group: AskGroup, allocation: TentativeAllocation, count: int, *, stays_queued: bool = False
     ) -> None:
         """An allocation was not honoured; the scheduler may still be asked, as nobody knows better."""
         group.repairs += count
@@ -417,5 +432,5 @@ class PlannedSplitter:
         Args:
             latest: The newest plan for each key, also where it changed nothing.
         """
-        groups = tuple(self._groups.values())[-_MOST_DECISIONS:]
+        groups = [group for group in self.groups.values() if group.is_split][-_MOST_DECISIONS:]
         return tuple(decision_on(group, latest.get(group.key)) for group in groups)

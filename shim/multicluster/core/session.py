@@ -8,7 +8,8 @@ from enum import Enum
 from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, Grant, SessionRequest, UpdateRequest
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.asks import AskBook, AskGroup
+from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.events import ClusterCapacity
 
 _RESPONSE_IDS = 1 << 31

@@ -41,6 +41,7 @@ from shim.domain.allocations import (
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, WorkEstimate
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.ask_group import AskGroup
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.events import ClusterCapacity, LedgerEffect, PlanEvent
 
@@ -62,6 +63,9 @@ class SplitSettings:
 
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a request each sub-cluster is asked for."""
+
+    groups: dict[AskKey, AskGroup]
+    """What the attempt asks for, shared with its `AskBook`; a splitter that carries out plans keeps its part there."""
 
     takes_constraints: bool
     """Whether `split` takes requests with a placement constraint."""
@@ -124,6 +128,7 @@ class CapacitySplitter:
     takes_constraints = False
 
     def __init__(self, patience: int = 10) -> None:
+        self.groups: dict[AskKey, AskGroup] = {}
         self._patience = patience
 
     def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:

@@ -10,7 +10,8 @@ from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, GangDe
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
-from shim.multicluster.core.asks import AskBook, AskGroup, new_rows, rows_by_key
+from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.asks import AskBook, new_rows, rows_by_key
 
 EAST = SubClusterId("east")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
+from shim.domain.allocations import ANY, Ask, AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import Beat, ClusterCapacity
+from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -395,3 +396,43 @@ def test_where_nobody_knows_whether_it_finds_what_it_needs_one_container_tries()
 def test_without_a_plan_nothing_tries():
     split = Split(5, capacities=(a_room(EAST, age_s=99.0), a_room(WEST, is_trial=True)))
     assert split.asked() == {EAST: 5}
+
+
+# ---------------------------------------------------------------------- calls that are taken back
+
+
+def test_a_plan_outlives_the_call_that_is_taken_back_and_goes_with_the_next_split():
+    state = Split(0)
+    book = AskBook(groups=state.splitter.groups)
+    book.tell([Ask(KEY, ANY, 1)], {})
+    book.split(state.splitter, CAPACITIES)
+    before = book.snapshot([KEY])
+    book.tell([Ask(KEY, ANY, 3)], {})
+    book.split(state.splitter, CAPACITIES)
+    state.plan({EAST: 3})
+    state.splitter.drain()
+    book.restore(before)
+    (group,) = book.groups
+    assert (group.wanted, group.tentative()) == (1, {EAST: 3})
+    book.split(state.splitter, CAPACITIES)
+    assert group.targets == {EAST: 1}
+    assert [each.withdrawn for each in state.splitter.drain() if isinstance(each, SettleAllocation)] == [2]
+
+
+def test_what_a_call_that_is_taken_back_asked_for_first_is_withdrawn():
+    state = Split(0)
+    book = AskBook(groups=state.splitter.groups)
+    before = book.snapshot([KEY])
+    book.tell([Ask(KEY, ANY, 2)], {})
+    book.split(state.splitter, CAPACITIES)
+    state.plan({EAST: 2})
+    state.splitter.drain()
+    book.restore(before)
+    assert [(group.wanted, group.tentative()) for group in book.groups] == [(0, {EAST: 2})]
+    book.split(state.splitter, CAPACITIES)
+    settled, published = state.splitter.drain()
+    assert (published.dropped, settled.withdrawn) == ((KEY,), 2)
+    state.plan({EAST: 2})
+    assert state.splitter.drain() == [], "no plan is taken in for what nobody asks for"
+    book.forget_quiet([])
+    assert book.groups == ()

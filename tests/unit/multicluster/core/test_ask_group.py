@@ -1,15 +1,16 @@
 """The tentative allocations of one key: grants, verdicts, what is asked for, and the row of the next cycle."""
 
 from collections import Counter
+from copy import copy
 
 import pytest
 
-from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
+from shim.domain.allocations import ANY, Ask, AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.ask_group import AskGroup, TentativeAllocation
 from shim.multicluster.core.events import ClusterCapacity
-from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -26,9 +27,9 @@ def asked(number: int, count: int, subcluster: SubClusterId = EAST, **hosts: int
     return found
 
 
-def a_group(*allocations: TentativeAllocation, **queued: int) -> AllocationGroup:
+def a_group(*allocations: TentativeAllocation, **queued: int) -> AskGroup:
     waits = Counter({SubClusterId(name): count for name, count in queued.items()})
-    return AllocationGroup(PendingRequest(KEY, 1), list(allocations), waits)
+    return AskGroup(KEY, request=PendingRequest(KEY, 1), allocations=list(allocations), queued=waits)
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -153,8 +154,8 @@ def test_heartbeats_that_are_forgiven_do_not_count(starved, forgiven, counts):
     group = a_group()
     group.forgiven = {EAST: forgiven} if forgiven else {}
     group.request = PendingRequest(KEY, 1, starved={EAST: starved})
-    assert group.starved(EAST) == counts
-    assert group.starved(WEST) == 0
+    assert group.beats_without_grant(EAST) == counts
+    assert group.beats_without_grant(WEST) == 0
 
 
 @pytest.mark.parametrize(
@@ -186,7 +187,7 @@ def test_no_more_hosts_are_named_than_containers_are_left(count, left):
 def test_schedulers_are_asked_for_the_same_only_if_nothing_but_the_plan_bounds_it(plan, reason, demand, has_spares):
     group = a_group()
     group.plan, group.reason, group.request = plan, reason, PendingRequest(KEY, 1, **demand)
-    assert group.has_spares is has_spares
+    assert group.may_have_spares is has_spares
 
 
 @pytest.mark.parametrize(
@@ -202,9 +203,9 @@ def test_hosts_are_named_where_the_plan_decides_on_them_and_nothing_waits_withou
     proposed = pending(4, 1)
     proposed.hosts["h9"] = 1
     group = a_group(asked(1, 2, h1=2), asked(2, 2, h1=1, h2=1), asked(3, 1, WEST, h3=1), proposed, east=east)
-    assert group.pins() == {}, "no plan yet"
+    assert group.planned_hosts() == {}, "no plan yet"
     group.plan = RequestPlan(KEY, hosts=hosts)
-    assert group.pins() == pins
+    assert group.planned_hosts() == pins
 
 
 # ---------------------------------------------------------------------- the row of the next cycle
@@ -252,3 +253,27 @@ def test_each_host_has_its_part_of_the_tasks_that_are_left_at_least_one(wanted, 
     """Hosts are named for four tasks; the rack is named as it was. Where as many are left, hosts are not cut."""
     group = a_group(*(asked(number, count, **{host: count}) for number, (host, count) in enumerate(allocated.items())))
     assert a_row(group, wanted, named={"h1": 3, "h2": 1, "/r": 9}).named == named | {"/r": 9}
+
+
+# ---------------------------------------------------------------------- two lifetimes
+
+
+def test_a_plan_is_forgotten_without_what_was_said_and_the_other_way_round():
+    group = a_group(asked(1, 2), west=3)
+    group.put(Ask(KEY, ANY, 5))
+    group.wanted, group.targets = 5, {EAST: 2}
+    group.is_split, group.reason, group.verdicts, group.repairs = (
+        True,
+        "too old",
+        [(1, LaunchVerdict(EAST, 1, ACCEPTED, 1))],
+        4,
+    )
+    said, planned = copy(group), copy(group)
+    said.forget_plan()
+    assert (said.rows, said.wanted, said.targets) == (group.rows, 5, {EAST: 2})
+    assert said == AskGroup(KEY, rows=group.rows, wanted=5, targets={EAST: 2})
+    planned.take_back(None)
+    assert (planned.rows, planned.wanted, planned.targets) == ({}, 0, {})
+    assert (planned.request, planned.allocations, planned.queued) == (group.request, group.allocations, group.queued)
+    planned.forget_plan()
+    assert planned == AskGroup(KEY)

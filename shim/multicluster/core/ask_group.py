@@ -1,4 +1,4 @@
-"""The tentative allocations of one ask key of one attempt, from the proposal to the grant.
+"""What is asked for by one ask key of one attempt, and its tentative allocations, from the proposal to the grant.
 
     proposed ── accepted ──▶ asked for at that scheduler ── granted
         └───── rejected ──▶ (the next cycle)     └── not in time: withdrawn
@@ -7,16 +7,17 @@ What is asked for at a scheduler is the sum of the tentative allocations there a
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 
-from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
+from shim.domain.allocations import ANY, Ask, AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
+from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import ClusterCapacity
-from shim.multicluster.core.splitter import may_have, most_by_nodes, places_of
 
 _MOST_VERDICTS = 12
+_NOTHING = PendingRequest(AskKey(0, -1, is_opportunistic=False, resource=ResourceVector()), 0)
 
 
 @dataclass(slots=True)
@@ -52,13 +53,26 @@ class TentativeAllocation:
 
 
 @dataclass(slots=True)
-class AllocationGroup:
-    """PendingRequest, grants and tentative allocations of one key.
+class AskGroup:
+    """Asks with one key, of containers that can stand for each other, and what became of them.
+
+    What the ApplicationMaster said, up to `has_spares`, is taken back with its call (`take_back`). What a cycle made of
+    it outlives the call, until the splitter drops the key (`forget_plan`).
 
     Invariant: `asked` and `awaited` together are never more than what is wanted, after each `trim`.
 
     Attributes:
-        request: As its ledger asked for it last.
+        rows: As requested last, by place; counts fall with the grants.
+        wanted: Containers that no scheduler has granted.
+        targets: How many of them each session is to be asked for, by the newest split.
+        pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
+        starved: Beats since a session granted one, while it was asked for some.
+        refused: Sub-clusters whose scheduler refused such an ask.
+        rejected: Sub-clusters that found no place for it, since the ApplicationMaster asked last.
+        spent: Rows of named places whose last container was granted, kept while that may be wanted again.
+        has_spares: Whether several sessions are asked for the same containers, which the first to grant binds.
+        request: As it was split last.
+        is_split: Whether it was, since the splitter dropped it.
         eligible: Sub-clusters that may be asked, as they were known then.
         most_at: Containers that a placement constraint leaves to the nodes of each; none where nothing bounds them.
         allocations: Oldest first.
@@ -75,7 +89,21 @@ class AllocationGroup:
         unresponsive: For how many splits each sub-cluster has granted nothing though it has capacity.
     """
 
-    request: PendingRequest
+    key: AskKey
+    rows: dict[str, Ask] = field(default_factory=dict)
+    wanted: int = 0
+    targets: dict[SubClusterId, int] = field(default_factory=dict)
+    pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
+    starved: dict[SubClusterId, int] = field(default_factory=dict)
+    refused: set[SubClusterId] = field(default_factory=set)
+    rejected: set[SubClusterId] = field(default_factory=set)
+    spent: dict[str, Ask] = field(default_factory=dict)
+    has_spares: bool = False
+
+    request: PendingRequest = _NOTHING
+    is_split: bool = False
+    eligible: Mapping[SubClusterId, ClusterCapacity] = field(default_factory=dict)
+    most_at: Mapping[SubClusterId, int] = field(default_factory=dict)
     allocations: list[TentativeAllocation] = field(default_factory=list)
     queued: Counter[SubClusterId] = field(default_factory=Counter)
     may_queue: frozenset[SubClusterId] = frozenset()
@@ -88,30 +116,51 @@ class AllocationGroup:
     repairs: int = 0
     forgiven: dict[SubClusterId, int] = field(default_factory=dict)
     unresponsive: Counter[SubClusterId] = field(default_factory=Counter)
-    eligible: Mapping[SubClusterId, ClusterCapacity] = field(default_factory=dict)
-    most_at: Mapping[SubClusterId, int] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------ what the ApplicationMaster said
+
+    def put(self, ask: Ask) -> None:
+        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
+        if ask.count or ask.place == ANY:
+            self.rows[ask.place] = ask
+        else:
+            self.rows.pop(ask.place, None)
 
     @property
-    def key(self) -> AskKey:
-        """What its containers have in common."""
-        return self.request.key
+    def places(self) -> dict[str, int]:
+        """Counts at named hosts and racks."""
+        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Return the places that a strict ask allows: hosts, and racks that may stand in for hosts."""
+        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
+        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
+
+    @property
+    def is_strict(self) -> bool:
+        """Return whether only the named places will do."""
+        row = self.rows.get(ANY)
+        return row is not None and not row.relaxes
+
+    def take_back(self, before: "AskGroup | None") -> None:
+        """Forget what was said since `before`, a copy; all of it for None."""
+        self._become(before or AskGroup(self.key), _SAID)
+
+    def _become(self, other: "AskGroup", names: Iterable[str]) -> None:
+        for name in names:
+            setattr(self, name, getattr(other, name))
+
+    # ------------------------------------------------------------------ what a cycle made of it
+
+    def forget_plan(self) -> None:
+        """Forget all that was planned, allocated and published."""
+        self._become(AskGroup(self.key), _PLANNED)
 
     @property
     def missing(self) -> int:
         """Containers that a plan has looked at, and that nobody is asked for."""
         return min(self.planned, self.request.wanted) - self.committed()
-
-    def look_at(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> None:
-        """Look at who can be asked: with a placement, who can judge the constraint and has not rejected it."""
-        able = [room for room in capacities if may_have(room, request)]
-        self.request, self.most_at = request, {}
-        if request.key.placement is not None:
-            judges = {room.subcluster for room in places_of(request, capacities)} - request.rejected
-            able = [room for room in able if room.subcluster in judges and not room.is_trial]
-            held = {} if request.tags is None else request.tags.held
-            most = {room.subcluster: most_by_nodes(room, request, held) for room in able}
-            self.most_at = {name: max(0, each) for name, each in most.items() if each is not None}
-        self.eligible = {room.subcluster: room for room in able}
 
     def tentative(self) -> Counter[SubClusterId]:
         """Containers with a tentative allocation, also those whose verdict is on its way."""
@@ -129,8 +178,8 @@ class AllocationGroup:
         return +counts
 
     @property
-    def has_spares(self) -> bool:
-        """Return whether schedulers are asked for the same containers.
+    def may_have_spares(self) -> bool:
+        """Return whether schedulers may be asked for the same containers.
 
         Not beyond what the queue may have, as two could grant at once; nor where places, or a constraint, decide.
         """
@@ -138,7 +187,7 @@ class AllocationGroup:
         is_bound = bool(self.reason) or request.is_limited or request.is_strict or request.key.placement is not None
         return self.plan is not None and self.plan.is_late_bound and not is_bound
 
-    def pins(self) -> Mapping[SubClusterId, Mapping[str, int]]:
+    def planned_hosts(self) -> Mapping[SubClusterId, Mapping[str, int]]:
         """Hosts that are to be named to each scheduler, with how many at each, where the plan decides on hosts.
 
         What waits at a scheduler without an allocation waits by that scheduler's rules: it is told of every place.
@@ -212,7 +261,7 @@ class AllocationGroup:
     def count_silence(self, patience: int) -> frozenset[SubClusterId]:
         """Count a split for those that grant nothing though they have capacity; return all that grant nothing."""
         asked, capacities = self.asked(), self.plan.capacity if self.plan else {}
-        starving = {name for name in self.eligible if self.starved(name) >= patience}
+        starving = {name for name in self.eligible if self.beats_without_grant(name) >= patience}
         for name in self.eligible:
             if name not in starving or not (capacities.get(name) or self.verified()[name]):
                 self.unresponsive[name] = self.unresponsive[name] if name in starving else 0
@@ -233,7 +282,7 @@ class AllocationGroup:
         """Containers that some scheduler is asked for, or that a verdict is awaited for."""
         return sum(self.queued.values()) + sum(each.count for each in self.allocations)
 
-    def starved(self, subcluster: SubClusterId) -> int:
+    def beats_without_grant(self, subcluster: SubClusterId) -> int:
         """Heartbeats since a sub-cluster granted one of those that it is asked for."""
         return max(0, self.request.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
 
@@ -306,3 +355,7 @@ class AllocationGroup:
             weights={name: room.weight for name, room in self.eligible.items() if room.weight != 1.0},
             most_at=self.most_at,
         )
+
+
+_SAID = ("rows", "wanted", "targets", "pins", "starved", "refused", "rejected", "spent", "has_spares")
+_PLANNED = tuple(each.name for each in fields(AskGroup) if each.name not in {"key", *_SAID})
