@@ -82,3 +82,13 @@ def test_tasks_that_need_nothing_are_launched_all_at_once():
     waiting, free = [3, 4], [0.0, 0.5]
     assert _launches([[0.0, 0.0], [0.0, 0.25]], [0, 1], waiting, free, alignment, None) == [(1, 2), (0, 3)]
     assert (waiting, free) == ([0, 2], [0.0, 0.0])
+
+
+def test_what_has_ended_may_have_been_larger_than_the_share():
+    graph = StageGraph.of([[False, False], [True, False]], [2, 1], [[0.9], [0.4]], [1.0, 2.0])
+    half = np.array([0.5])
+    assert pack_forward(graph, Progress.of([1, 1]), half) is None
+    packing = pack_forward(graph, Progress.of([0, 1]), half)
+    assert (packing.makespan, packing.groups()) == (2.0, [(0.0, 1, 1)])
+    running = pack_forward(graph, Progress.of([0, 1], [0], [2], [3.0]), half)
+    assert (running.makespan, running.groups()) == (5.0, [(3.0, 1, 1)])

@@ -1,15 +1,17 @@
 """An application that waits is moved once its home has ended it, and nothing else is; exactly once, whoever dies."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
-from shim.errors import ConflictError, NotFoundError, UnavailableError
+from shim.errors import ConflictError, MalformedAnswerError, NotFoundError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
+from shim.submission.rehoming import Move, _has_begun
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from tests.doubles.federation import ScriptedFederation
 from tests.doubles.misbehaviours import IsNeverReached, LosesTheAnswer, MisbehavesFor
@@ -269,3 +271,56 @@ async def brought_on(federation):
         await federation.wait_for(heddle.poll())
         await federation.wait_for(heddle.repair.repair_all())
     return heddle
+
+
+@pytest.mark.parametrize(
+    ("about", "attempts", "has_begun"),
+    [
+        ({}, {}, False),
+        ({}, {"appAttempts": None}, False),
+        ({}, {"appAttempts": {}}, False),
+        ({}, {"appAttempts": {"appAttempt": []}}, False),
+        ({}, {"appAttempts": {"appAttempt": [{}]}}, False),
+        ({}, {"appAttempts": {"appAttempt": {}}}, False),
+        ({}, {"appAttempts": {"appAttempt": [{"containerId": ""}]}}, False),
+        ({}, {"appAttempts": {"appAttempt": [{"containerId": "c"}]}}, True),
+        ({}, {"appAttempts": {"appAttempt": {"containerId": "c"}}}, True),
+        ({}, {"appAttempts": {"appAttempt": [{}, {}]}}, True),
+        ({"amContainerLogs": "http://n1/logs"}, {}, True),
+        ({"amHostHttpAddress": "n1:8042"}, {}, True),
+        ({"amContainerLogs": "", "amHostHttpAddress": ""}, {}, False),
+        ({"amContainerLogs": None, "amHostHttpAddress": None}, {}, False),
+    ],
+)
+def test_an_attempt_has_begun_as_soon_as_a_container_of_it_is_known(about, attempts, has_begun):
+    assert _has_begun(EAST, json.dumps(about).encode(), json.dumps(attempts).encode()) is has_begun
+
+
+@pytest.mark.parametrize(("about", "attempts"), [(b"", b"{}"), (b"{}", b""), (b"[]", b"{}"), (b"{}", b"\xff")])
+def test_whether_it_has_begun_is_not_guessed(about, attempts):
+    with pytest.raises(MalformedAnswerError, match="attempts cannot be read"):
+        _has_begun(EAST, about, attempts)
+
+
+async def test_each_field_of_the_record_of_a_move_is_that_of_its_new_home():
+    federation, heddle = await waiting_at_east()
+    before = await record_of(federation)
+    await federation.clock.advance(3.0)
+    began_ms = int(federation.clock.now_s() * 1000)
+    move = await moved(federation, heddle)
+    after = await record_of(federation)
+    assert began_ms <= after.intended_at_ms <= int(federation.clock.now_s() * 1000)
+    assert after.intent_id != before.intent_id
+    assert after == replace(
+        before,
+        home_subcluster=WEST,
+        home_started_on_ms=federation["west"].started_on_ms,
+        intended_at_ms=after.intended_at_ms,
+        decision=after.decision,
+        intent_id=after.intent_id,
+    )
+    assert after.decision.home_subcluster == WEST
+    assert [(each.subcluster, each.reason) for each in after.decision.candidates][:1] == [
+        (EAST, "it was ended there, to be moved")
+    ]
+    assert move == Move(AN_ID, "alice", EAST, WEST, is_done=True, reason=move.reason)

@@ -188,3 +188,29 @@ def test_a_page_that_asks_for_a_login_or_another_connection_is_none(status):
 
 def test_pages_at_a_host_name_of_their_own_have_an_origin():
     assert " allow-same-origin;" in named(page(own=True).headers)["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Date", "tomorrow", NOW),
+        ("Expires", "never", NOW),
+        ("Cache-Control", "no-store", "no-store"),
+        ("Cache-Control", "no-cache", "no-cache"),
+        ("Cache-Control", "must-revalidate,no-cache,no-store", "must-revalidate,no-cache,no-store"),
+        ("Cache-Control", "public, max-age=99", "no-cache"),
+        ("Pragma", "x", "no-cache"),
+        ("Vary", "Cookie", "Accept-Encoding"),
+        ("X-FRAME-OPTIONS", "ALLOWALL", "SAMEORIGIN"),
+        ("X-Content-Type-Options", "x", "nosniff"),
+        ("X-XSS-Protection", "0", "1; mode=block"),
+        ("Server", "Jetty", None),
+        ("X-Other", "x", None),
+    ],
+)
+def test_each_header_of_a_document_has_a_value_of_ours_or_one_of_the_table(name, value, shown):
+    for spelt in (name, name.lower(), name.upper()):
+        headers = document((spelt, value), JSON).headers
+        assert [each for each in headers if each[0].lower() == name.lower()] == (
+            [] if shown is None else [(name, shown)]
+        )

@@ -137,6 +137,7 @@ def test_the_short_way_answers_and_reports_as_the_usual_one_does(rules, asked):
             usual, reported = await world.by_the_usual_way(request)
             assert masked(b"".join(short)) == masked(usual)
             assert [bare(each) for each in world.told[before:]] == [bare(reported)]
+            assert world.told[-1].duration_s == reported.duration_s == 0.0, "the clock is held"
 
     asyncio.run(compare())
 
@@ -155,6 +156,7 @@ async def test_usual_calls_of_many_users_take_the_short_way(headers):
     for number in range(20):
         assert world.short.find(asking(f"user.name=user{number}", headers)) is not None
     assert [told.caller.user for told in world.told if told.caller] == [f"user{number}" for number in range(20)]
+    assert {told.duration_s for told in world.told} == {0.0}, "the clock is held"
 
 
 @pytest.mark.parametrize(

@@ -225,3 +225,22 @@ async def test_a_container_is_signalled_by_its_owner_and_by_operators(user, admi
             404: f"java.lang.Exception: Trying to signal an absent container {container}",
         }
         assert body_of(answer)["RemoteException"]["message"] == told[status]
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"queue":""}', b'{"queue":"root.default"}'])
+async def test_where_all_queues_are_open_a_move_is_the_home_s_to_refuse(body):
+    server = ScriptedServer(rules=usual(IdentityRules))
+    server.federation["east"].add_application(ONE, "RUNNING", user="alice")
+    await server.poll()
+    sent = []
+
+    async def behave(manager, request, timeout_s):
+        if request.method != "PUT":
+            return manager.take(request)
+        sent.append((request.path, request.user, request.body))
+        return ok_answer(b"{}")
+
+    server.federation["east"].behave(behave)
+    path = f"{BASE}/apps/{ONE}/queue"
+    answer = await server.ask("PUT", f"{path}?user.name=alice", body=body, content_type="application/json")
+    assert (answer.status, sent) == (200, [(path, "alice", body)])
