@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,7 +66,7 @@ def victims(needed, **problem):
     return choose_victims(PreemptionProblem(**problem), needed)
 
 
-KERNELS = {
+KERNELS: dict[Callable[..., Any], dict[str, tuple[str, ...]]] = {
     dominant_share: {"used": ("queues", "resources"), "capacity": ("resources",)},
     deficit: {"entitlement": ("queues", "resources"), "used": ("queues", "resources"), "capacity": ("resources",)},
     jain_index: {"shares": ("queues",)},
