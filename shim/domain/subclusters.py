@@ -133,7 +133,7 @@ class SubClusterReport:
         applications: Live applications, and those that became final since the last report.
         forgotten: Applications that the active ResourceManager, asked by id, says it does not know.
         is_complete: Whether `applications` lists every live one; only then is absence worth a look.
-        left_out: How many rows were beyond the bounds of what is taken in: `applications`, `nodes`, `queues`.
+        left_out: How many rows cannot be read, or are beyond the bounds of what is taken in, by what they are of.
     """
 
     subcluster: SubClusterId

@@ -23,6 +23,8 @@ MOST_QUEUES = 20_000
 MOST_TYPES = 100
 """Resource types of one amount."""
 LONGEST_NAME = 1024
+MOST_LABELS, MOST_USERS = 200, 10_000
+"""Of one node or queue."""
 
 _MOST_SUM = 2**62
 _MIB = 1024 * 1024
@@ -32,7 +34,7 @@ LONGEST_DOCUMENT = _MIB
 """Bytes of an application's; diagnostics have 64 KiB."""
 _SLICE = 1000
 """Rows that are counted before others have their turn: a millisecond of work."""
-_MOST_LABELS, _MOST_USERS, _MOST_TAGS = 200, 10_000, 1000
+_MOST_TAGS = 1000
 
 
 def is_application_bounded(document: ApplicationDocument) -> bool:
@@ -50,11 +52,11 @@ def is_node_bounded(node: NodeReport) -> bool:
 def is_queue_bounded(queue: QueueReport) -> bool:
     """True if a queue's names are short enough to be kept, and few."""
     is_short = len(queue.path) <= LONGEST_NAME and _are_few(queue.labels)
-    return is_short and len(queue.users) <= _MOST_USERS and len(queue.partitions) <= _MOST_LABELS
+    return is_short and len(queue.users) <= MOST_USERS and len(queue.partitions) <= 2 * MOST_LABELS + 1
 
 
 def _are_few(labels: tuple[str, ...]) -> bool:
-    return len(labels) <= _MOST_LABELS and all(len(label) <= LONGEST_NAME for label in labels)
+    return len(labels) <= MOST_LABELS and all(len(label) <= LONGEST_NAME for label in labels)
 
 
 def is_sound(vector: ResourceVector | None) -> bool:

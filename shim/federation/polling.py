@@ -29,7 +29,7 @@ from shim.domain.told_bounds import (
     is_node_bounded,
     is_queue_bounded,
 )
-from shim.errors import ResourceManagerError
+from shim.errors import MalformedAnswerError, ResourceManagerError
 from shim.federation import rm_questions as ask
 from shim.federation.core.federation_view import Part
 from shim.federation.core.report import Poll, absent
@@ -133,6 +133,7 @@ class Poller:
         self._listed_life = 0
         self._room = LiveBudget()
         self._maximum = (0, 0.0, ResourceVector())
+        self._unreadable: dict[ApplicationId, float] = {}
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -188,19 +189,27 @@ class Poller:
         if self._is_due(Part.NODES):
             async with self._pace.room():
                 raw = await self._ask_part(Part.NODES, ask.ask_rows)
+                self._read_node.left_out.clear()
                 told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
             nodes, left_out["nodes"], documents[Part.NODES.value] = told
+            left_out["nodes"] += len(nodes)
+            nodes = list({node.node: node for node in reversed(nodes)}.values())[::-1]  # a node has one row
+            left_out["nodes"] -= len(nodes)
+            left_out += self._read_node.left_out
             self._read_node.forget_others(nodes)
             self._pace.note(Part.NODES, self.subcluster, len(nodes))
             poll = replace(poll, nodes=tuple(nodes))
         if self._is_due(Part.SCHEDULER):
             documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
             with ask.readable(self.subcluster):
-                kind, rows, largest = open_scheduler(raw, metrics.capacity)
-                queues, left_out["queues"] = await _in_slices(rows, MOST_QUEUES, is_queue_bounded)
+                tree = await in_turns(open_scheduler(raw, metrics.capacity))
+                queues, beyond = await _in_slices((tree.count, tree.queues), MOST_QUEUES, is_queue_bounded)
+            left_out += tree.left_out
+            left_out["queues"] += beyond
+            largest = tree.maximum_allocation
             if largest.memory_mib <= 0:
                 largest = await self._configured_maximum(poll.started_on_ms)
-            poll = replace(poll, scheduler=kind, queues=tuple(queues), maximum_allocation=largest)
+            poll = replace(poll, scheduler=tree.kind, queues=tuple(queues), maximum_allocation=largest)
         return replace(poll, left_out=+left_out)
 
     async def _configured_maximum(self, started_on_ms: int) -> ResourceVector:
@@ -236,7 +245,10 @@ class Poller:
         left_out["applications"] += beyond
         self._take_time(Part.APPLICATIONS, began_s, self._waited_s)
         self._pace.note(Part.APPLICATIONS, self.subcluster, len(told))
-        found, forgotten = await self._look_for(absent(live_before, told, self._settings.most_fetches))
+        now_s = self._clock.monotonic_s()
+        self._unreadable = {name: until_s for name, until_s in self._unreadable.items() if now_s < until_s}
+        missed = absent(live_before.difference(self._unreadable), told, self._settings.most_fetches)
+        found, forgotten = await self._look_for(missed)
         told |= found
         ended = {name: document for name, document in told.items() if document.summary.state.is_final}
         live = dict(told)
@@ -281,12 +293,14 @@ class Poller:
         found: dict[ApplicationId, ApplicationDocument] = {}
         forgotten: list[ApplicationId] = []
         for application_id in missed:
-            document = await ask.ask_application(
-                self._manager,
-                application_id,
-                as_of_s=self._clock.now_s(),
-                timeout_s=self._settings.info_timeout_s,
-            )
+            as_of_s, timeout_s = self._clock.now_s(), self._settings.info_timeout_s
+            try:
+                document = await ask.ask_application(
+                    self._manager, application_id, as_of_s=as_of_s, timeout_s=timeout_s
+                )
+            except MalformedAnswerError:  # it lives until it is told of, and costs no other one its turn
+                self._unreadable[application_id] = self._clock.monotonic_s() + _ASKED_AGAIN_S
+                continue
             if document is None:
                 forgotten.append(application_id)
             else:

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -46,6 +46,7 @@ MOST_AT_ONCE = 16 * 1024 * 1024
 
 
 class _Amount(msgspec.Struct):
+    NOUN: ClassVar[str] = "resource types"
     name: str = ""
     value: WireNumber = 0
 
@@ -73,7 +74,7 @@ def vector(resource: WireResource | None) -> ResourceVector:
     others = {
         amount.name: whole(amount.value)
         for amount in islice(listed, MOST_TYPES)
-        if amount.name not in _MEMORY_AND_VCORES and len(amount.name) <= LONGEST_NAME
+        if amount.name not in _MEMORY_AND_VCORES and 0 < len(amount.name) <= LONGEST_NAME
     }
     if not others:
         return ResourceVector(whole(resource.memory), whole(resource.vCores))
@@ -123,13 +124,6 @@ def rows_in_slices(raw: bytes, head: bytes) -> Iterator[list[msgspec.Raw]]:
             raise RemoteProtocolError(f"the list has a row of {stop - begin} bytes")
         yield decode(_ROWS, b"[%b]" % raw[begin:stop], "list")
         begin = stop + 1
-
-
-def without_nulls(value: Any) -> Any:
-    """The same without members that are null, at any depth: their defaults hold."""
-    if isinstance(value, dict):
-        return {name: without_nulls(member) for name, member in value.items() if member is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def are_plain(body: bytes) -> Iterator[bool]:

@@ -152,7 +152,8 @@ ROWS_LEFT_OUT = MetricDefinition(
     "Rows of a ResourceManager's lists that cannot be read, or are beyond what is taken in of one cluster",
     ("subcluster", "what"),
     "counter",
-    notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000), or with names or documents that are too long",
+    notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000); of a queue `users` (10,000), `partitions` and "
+    "`labels` (200), `resource types`; or with names or documents that are too long",
 )
 POLLS = MetricDefinition(
     "heddle_polls",

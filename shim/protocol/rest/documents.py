@@ -6,10 +6,11 @@ Objects that travel on to clients stay the bytes that the ResourceManager wrote:
 Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.{AppInfo,ClusterInfo,ClusterMetricsInfo,NodeInfo}`.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -18,6 +19,7 @@ from shim.domain.ids import ApplicationId, MalformedIdError, NodeId, SubClusterI
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, HaState, NodeReport
 from shim.errors import RemoteProtocolError
+from shim.protocol.odd_rows import mended
 from shim.protocol.wire_values import (
     WireNumber,
     WireResource,
@@ -27,7 +29,6 @@ from shim.protocol.wire_values import (
     text,
     vector,
     whole,
-    without_nulls,
 )
 
 _STATES: dict[WireNumber, YarnApplicationState] = {
@@ -37,6 +38,7 @@ _FINAL_STATUSES: dict[WireNumber, FinalStatus] = {
     name: status for status in FinalStatus for name in (status.value, status.value.lower())
 }
 _Empty = Literal[""]
+_T = TypeVar("_T", bound=msgspec.Struct)
 _NO_AMOUNTS = ApplicationAmounts(0, 0, 0, is_beginning=True)
 _BEGINS_FOR_MS = 60_000
 _MOST_AMOUNTS = 4096
@@ -72,8 +74,8 @@ class MetricsDocument:
 class _Info(msgspec.Struct):
     startedOn: WireNumber = 0  # noqa: N815 - Hadoop's name
     haState: str = "ACTIVE"  # noqa: N815 - Hadoop's name
-    resourceManagerVersion: str = ""  # noqa: N815 - Hadoop's name
-    hadoopVersion: str = ""  # noqa: N815 - Hadoop's name
+    resourceManagerVersion: Any = ""  # noqa: N815 - Hadoop's name
+    hadoopVersion: Any = ""  # noqa: N815 - Hadoop's name
 
 
 class _InfoAnswer(msgspec.Struct):
@@ -85,15 +87,15 @@ class _Metrics(msgspec.Struct):
     allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     totalVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     allocatedVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
-    totalClusterResourcesAcrossPartition: WireResource | None = None  # noqa: N815 - Hadoop's name
-    totalUsedResourcesAcrossPartition: WireResource | None = None  # noqa: N815 - Hadoop's name
+    totalClusterResourcesAcrossPartition: Any = None  # noqa: N815 - Hadoop's name
+    totalUsedResourcesAcrossPartition: Any = None  # noqa: N815 - Hadoop's name
 
 
 class _MetricsAnswer(msgspec.Struct):
     clusterMetrics: _Metrics  # noqa: N815 - Hadoop's name
 
 
-class _Node(msgspec.Struct):
+class _NodeState(msgspec.Struct):
     id: str
     rack: str = ""
     state: str = ""
@@ -101,9 +103,19 @@ class _Node(msgspec.Struct):
     availMemoryMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     usedVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     availableVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
+    nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
+
+
+class _Node(_NodeState):
     usedResource: msgspec.Raw = msgspec.Raw(b"null")  # noqa: N815 - Hadoop's name
     totalResource: msgspec.Raw = msgspec.Raw(b"null")  # noqa: N815 - Hadoop's name
-    nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
+
+
+class _ReadNode(_NodeState):
+    """A node with amounts that are looked into."""
+
+    usedResource: WireResource | None = None  # noqa: N815 - Hadoop's name
+    totalResource: WireResource | None = None  # noqa: N815 - Hadoop's name
 
 
 class _Nodes(msgspec.Struct):
@@ -153,6 +165,7 @@ class _AppAnswer(msgspec.Struct):
     app: msgspec.Raw
 
 
+_ANY = msgspec.json.Decoder()
 _INFO = msgspec.json.Decoder(_InfoAnswer, strict=False)
 _METRICS = msgspec.json.Decoder(_MetricsAnswer, strict=False)
 _NODES = msgspec.json.Decoder(_NodesAnswer)
@@ -170,12 +183,21 @@ def read_info(raw: bytes) -> InfoDocument:
     Raises:
         RemoteProtocolError: If it has another form.
     """
-    info = decode(_INFO, raw, "info").clusterInfo
+    info = _read_mended(_INFO, _InfoAnswer, raw, "info").clusterInfo
     try:
-        ha_state = HaState(info.haState)
+        ha_state = HaState(info.haState.upper())
     except ValueError:
         raise RemoteProtocolError(f"the info document has an unknown haState {info.haState[:40]!r}") from None
-    return InfoDocument(ha_state, whole(info.startedOn), info.hadoopVersion or info.resourceManagerVersion)
+    return InfoDocument(ha_state, whole(info.startedOn), text(info.hadoopVersion) or text(info.resourceManagerVersion))
+
+
+def _read_mended(decoder: "msgspec.json.Decoder[_T]", form: type[msgspec.Struct], raw: bytes, what: str) -> _T:
+    """A small document, of which members that are null are as if they were not told, and odd rows are left out."""
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        told = decode(_ANY, raw, what)
+    return decode(decoder, msgspec.json.encode(mended(told, form, Counter())), what)
 
 
 def read_metrics(raw: bytes) -> MetricsDocument:
@@ -184,17 +206,21 @@ def read_metrics(raw: bytes) -> MetricsDocument:
     Raises:
         RemoteProtocolError: If it has another form.
     """
-    metrics = decode(_METRICS, raw, "metrics").clusterMetrics
-    total, used = (
-        vector(metrics.totalClusterResourcesAcrossPartition),
-        vector(metrics.totalUsedResourcesAcrossPartition),
+    metrics = _read_mended(_METRICS, _MetricsAnswer, raw, "metrics").clusterMetrics
+    total, used = map(
+        _readable, (metrics.totalClusterResourcesAcrossPartition, metrics.totalUsedResourcesAcrossPartition)
     )
-    if total.memory_mib > 0:
-        return MetricsDocument(total, used)
-    return MetricsDocument(
-        ResourceVector(whole(metrics.totalMB), whole(metrics.totalVirtualCores)),
-        ResourceVector(whole(metrics.allocatedMB), whole(metrics.allocatedVirtualCores)),
-    )
+    of_default = ResourceVector(whole(metrics.allocatedMB), whole(metrics.allocatedVirtualCores))
+    if total is None or total.memory_mib <= 0:
+        return MetricsDocument(ResourceVector(whole(metrics.totalMB), whole(metrics.totalVirtualCores)), of_default)
+    return MetricsDocument(total, of_default if used is None else used)
+
+
+def _readable(told: Any) -> ResourceVector | None:
+    try:
+        return vector(msgspec.convert(mended(told, WireResource, Counter()), WireResource, strict=False))
+    except RemoteProtocolError:
+        return None
 
 
 def read_nodes(raw: bytes) -> tuple[NodeReport, ...]:
@@ -218,10 +244,15 @@ _MOST_ODD = 16 * 1024
 
 
 class NodeReader:
-    """Reads the nodes of one sub-cluster; what a node tells as it did last is not made anew."""
+    """Reads the nodes of one sub-cluster; what a node tells as it did last is not made anew.
+
+    Attributes:
+        left_out: Labels and resource types of nodes that cannot be read, by what they are.
+    """
 
     def __init__(self) -> None:
         self._told: dict[str, NodeReport] = {}
+        self.left_out: Counter[str] = Counter()
 
     def __call__(self, raw: msgspec.Raw) -> NodeReport | None:
         """A node; None if it cannot be read, which costs it alone."""
@@ -231,7 +262,11 @@ class NodeReader:
             if memoryview(raw).nbytes > _MOST_ODD:
                 return None
         try:
-            return self._read(_NODE.decode(msgspec.json.encode(without_nulls(msgspec.json.decode(raw)))))
+            told = msgspec.json.decode(raw)
+            found = mended(told, _ReadNode, self.left_out)
+            if told.get("nodeLabels") and not found.get("nodeLabels"):
+                return None  # whose partition is not known is in none
+            return self._read(_NODE.decode(msgspec.json.encode(found)))
         except (msgspec.MsgspecError, RemoteProtocolError, RecursionError):
             return None
 

@@ -4,15 +4,18 @@ Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.{CapacitySche
 FairSchedulerInfo,FairSchedulerQueueInfo,FifoSchedulerInfo}`.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, TypeVar
 
 import msgspec
 
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
+from shim.domain.told_bounds import LONGEST_NAME, MOST_LABELS, MOST_USERS
 from shim.errors import RemoteProtocolError
+from shim.protocol.odd_rows import Mender, at_once
 from shim.protocol.wire_values import (
     WireNumber,
     WireResource,
@@ -21,18 +24,21 @@ from shim.protocol.wire_values import (
     several,
     vector,
     whole,
-    without_nulls,
 )
 
 _UNLIMITED = 2**31 - 1
 _PERCENT = 100.0
 _MOST_LEVELS = 32
+_MOST_OBJECTS = 2 * _MOST_LEVELS + 8
+"""Objects within each other: a queue and the list of those below it for each level, and what a queue tells."""
 _FAIR_ORDER = "fair"
 """In `orderingPolicyInfo`, which is the name of the policy (`fair`) or of its class (`FairOrderingPolicy`)."""
 _FIFO_POLICY = "fifo"
 """The one `schedulingPolicy` of a FairScheduler that orders by arrival (`FifoPolicy.NAME`)."""
-_Q = TypeVar("_Q")
+_FIFO_KIND = "fifoScheduler"
+_Q = TypeVar("_Q", bound=msgspec.Struct)
 _Told = TypeVar("_Told", bound="_CapacityQueue | _FairQueue")
+_Named = TypeVar("_Named", bound="_Usage | _Partition | _User")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +49,34 @@ class SchedulerDocument:
         kind: `capacityScheduler`, `fairScheduler` or `fifoScheduler`.
         queues: Every queue, parents before children.
         maximum_allocation: Largest container by configuration; empty where the version does not tell.
+        left_out: Rows that cannot be read, by what they are; queues that have no name, or another's, are none of them.
     """
 
     kind: str
     queues: tuple[QueueReport, ...]
     maximum_allocation: ResourceVector
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTree:
+    """Content of `/scheduler`, of which each queue is read when it is asked for.
+
+    Attributes:
+        count: How many queues there are.
+        left_out: Rows that cannot be read, by what they are; those of a queue count once it is read.
+    """
+
+    kind: str
+    count: int
+    queues: Iterator[QueueReport]
+    maximum_allocation: ResourceVector
+    left_out: Counter[str] = field(default_factory=Counter)
 
 
 class _Usage(msgspec.Struct):
-    partitionName: str = ""  # noqa: N815 - Hadoop's name
+    NOUN: ClassVar[str] = "partitions"
+    partitionName: str | None = None  # noqa: N815 - Hadoop's name
     used: WireResource | None = None
     pending: WireResource | None = None
     amUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -63,7 +88,8 @@ class _Usages(msgspec.Struct):
 
 
 class _Partition(msgspec.Struct):
-    partitionName: str = ""  # noqa: N815 - Hadoop's name
+    NOUN: ClassVar[str] = "partitions"
+    partitionName: str | None = None  # noqa: N815 - Hadoop's name
     absoluteMaxCapacity: float | str | None = None  # noqa: N815 - Hadoop's name
     maxAMLimitPercentage: float | str | None = None  # noqa: N815 - Hadoop's name
     effectiveMaxResource: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -74,6 +100,7 @@ class _Partitions(msgspec.Struct):
 
 
 class _User(msgspec.Struct):
+    NOUN: ClassVar[str] = "users"
     username: str = ""
     numActiveApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
     numPendingApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
@@ -91,6 +118,7 @@ class _CapacityQueues(msgspec.Struct):
 
 
 class _CapacityQueue(msgspec.Struct):
+    NOUN: ClassVar[str] = "queues"
     queueName: str = ""  # noqa: N815 - Hadoop's name
     type: str = ""
     queueType: str = ""  # noqa: N815 - Hadoop's name
@@ -126,6 +154,7 @@ class _FairQueues(msgspec.Struct):
 
 
 class _FairQueue(msgspec.Struct):
+    NOUN: ClassVar[str] = "queues"
     queueName: str = ""  # noqa: N815 - Hadoop's name
     type: str = ""
     maxApps: WireNumber = None  # noqa: N815 - Hadoop's name
@@ -169,8 +198,8 @@ class _SchedulerAnswer(msgspec.Struct):
 
 _ANSWER = msgspec.json.Decoder(_SchedulerAnswer)
 _ANY = msgspec.json.Decoder()
-_MOST_ODD = 512 * 1024
-"""Bytes of a tree of which some queue cannot be read, so that each is looked at by itself: that takes its time."""
+_MOST_ODD = 2 * 1024 * 1024
+"""Bytes of a tree of which some row cannot be read, so that each is looked at by itself: that takes its time."""
 _KIND = msgspec.json.Decoder(_Kind)
 _CAPACITY = msgspec.json.Decoder(_CapacityQueue, strict=False)
 _FAIR = msgspec.json.Decoder(_Fair, strict=False)
@@ -179,12 +208,12 @@ _FIFO = msgspec.json.Decoder(_Fifo, strict=False)
 
 def read_scheduler(raw: bytes, total: ResourceVector) -> SchedulerDocument:
     """Read the answer of `/scheduler`; raises as `open_scheduler`."""
-    kind, (_, queues), maximum_allocation = open_scheduler(raw, total)
-    return SchedulerDocument(kind, tuple(queues), maximum_allocation)
+    tree = at_once(open_scheduler(raw, total))
+    return SchedulerDocument(tree.kind, tuple(tree.queues), tree.maximum_allocation, tree.left_out)
 
 
-def open_scheduler(raw: bytes, total: ResourceVector) -> tuple[str, tuple[int, Iterator[QueueReport]], ResourceVector]:
-    """What a `SchedulerDocument` has; of the queues their number, and each is read when it is asked for.
+def open_scheduler(raw: bytes, total: ResourceVector) -> Generator[None, None, OpenTree]:
+    """Read the answer of `/scheduler` as far as its queues; pauses now and then where some row of it is odd.
 
     Args:
         total: Resources of the whole sub-cluster: what percentages are of, where a version tells nothing else.
@@ -198,61 +227,42 @@ def open_scheduler(raw: bytes, total: ResourceVector) -> tuple[str, tuple[int, I
     read = _READERS.get(kind)
     if read is None:
         raise RemoteProtocolError(f"the scheduler document is of an unknown kind {kind[:60]!r}")
-    queues, maximum_allocation = read(info, total)
-    return kind, queues, maximum_allocation
+    return (yield from read(info, total))
 
 
-_Read = tuple[tuple[int, Iterator[QueueReport]], ResourceVector]
+_Read = Generator[None, None, OpenTree]
 
 
 def _tree(
-    decoder: "msgspec.json.Decoder[_Q]", raw: msgspec.Raw, form: type[Any], below: str, *, within: str = ""
-) -> tuple[_Q, int]:
-    """The root of a tree of queues, and how many queues of it cannot be read: each costs itself and those below it.
+    decoder: "msgspec.json.Decoder[_Q]", raw: msgspec.Raw, root: type[msgspec.Struct], left_out: Counter[str]
+) -> Generator[None, None, _Q]:
+    """A tree as far as it can be read: a queue that cannot costs itself and those below it, any other row itself.
 
     Raises:
-        RemoteProtocolError: If the root cannot be read, the tree is too deep, or it is large and some queue is odd.
+        RemoteProtocolError: If the root is no queue, the tree is too deep, or it is large and some row is odd.
     """
     try:
-        return decoder.decode(raw), 0
+        return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         if memoryview(raw).nbytes > _MOST_ODD:
             raise RemoteProtocolError(f"the scheduler document is large, and not readable: {exc}") from exc
-        whole_tree = decode(_ANY, raw, "scheduler")
-    told = without_nulls(whole_tree)
-    root, lost = _pruned(told.get(within) if within and isinstance(told, dict) else told, form, below, _MOST_LEVELS)
-    if root is None:
-        raise RemoteProtocolError("the scheduler document has a root that is not readable")
-    return msgspec.convert({within: root} if within else root, decoder.type, strict=False), lost
-
-
-def _pruned(queue: Any, form: type[Any], below: str, levels: int) -> tuple[dict[str, Any] | None, int]:
-    """A queue without what is below it that cannot be read, and how many queues that are; None if it cannot itself."""
-    if not levels:
-        raise RemoteProtocolError(f"the scheduler document has more than {_MOST_LEVELS} levels of queues")
-    if not isinstance(queue, dict):
-        return None, 1
-    holder = queue.get(below)
-    listed = holder.get("queue") if isinstance(holder, dict) else holder
-    children = several(listed) if isinstance(listed, list | dict) else []
-    alone = {name: value for name, value in queue.items() if name != below}
-    try:
-        msgspec.convert(alone, form, strict=False)
-    except msgspec.ValidationError:
-        return None, 1 + len(children)
-    found = [_pruned(child, form, below, levels - 1) for child in children]
-    kept = [child for child, _ in found if child is not None]
-    return alone | ({below: {"queue": kept}} if children else {}), sum(lost for _, lost in found)
+        told = decode(_ANY, raw, "scheduler")
+    yield
+    found = yield from Mender(_MOST_OBJECTS, left_out, root=root).steps(told, decoder.type)
+    return msgspec.convert(found, decoder.type, strict=False)
 
 
 def _read_capacity(info: msgspec.Raw, total: ResourceVector) -> _Read:
-    root, lost = _tree(_CAPACITY, info, _CapacityQueue, "queues")
-    count = lost + _count(root, _below_capacity)
+    left_out: Counter[str] = Counter()
+    root = yield from _tree(_CAPACITY, info, _CapacityQueue, left_out)
     own = vector(root.maximumAllocation)
-    return (
-        count,
-        _walk_capacity(root, "", total, counts_all=_counts_all(root)),
-    ), own if own.memory_mib > 0 else _largest_allocation(root)
+    return OpenTree(
+        SchedulerType.CAPACITY,
+        _count(root, _below_capacity),
+        _walk_capacity(root, "", total, left_out, counts_all=_counts_all(root)),
+        own if own.memory_mib > 0 else _largest_allocation(root),
+        left_out,
+    )
 
 
 def _below_capacity(queue: _CapacityQueue) -> list[_CapacityQueue]:
@@ -260,7 +270,13 @@ def _below_capacity(queue: _CapacityQueue) -> list[_CapacityQueue]:
 
 
 def _named(queues: list[_Told]) -> Iterator[_Told]:
-    return (queue for queue in queues if queue.queueName)
+    """Those that have a name; of several with one name the first. Siblings differ in the last part of their names."""
+    known = set()
+    for queue in queues:
+        name = queue.queueName.rpartition(".")[2]
+        if name and name not in known:
+            known.add(name)
+            yield queue
 
 
 def _count(root: _Q, below: Callable[[_Q], list[_Q]]) -> int:
@@ -275,13 +291,14 @@ def _count(root: _Q, below: Callable[[_Q], list[_Q]]) -> int:
 
 
 def _walk_capacity(
-    queue: _CapacityQueue, parent: str, total: ResourceVector, *, counts_all: bool | None
+    queue: _CapacityQueue, parent: str, total: ResourceVector, left_out: Counter[str], *, counts_all: bool | None
 ) -> Iterator[QueueReport]:
     name = queue.queueName.rpartition(".")[2] or "root"
     path = f"{parent}.{name}" if parent else name
     children = _below_capacity(queue)
-    usages = several(queue.resources.resourceUsagesByPartition) if queue.resources else []
-    used = _sum(usage.used for usage in usages) if usages else vector(queue.resourcesUsed)
+    told = several(queue.resources.resourceUsagesByPartition) if queue.resources else []
+    usages = _by_name(told, "partitions", MOST_LABELS, left_out)
+    used = _sum(usage.used for usage in usages.values()) if usages else vector(queue.resourcesUsed)
     yield QueueReport(
         path=path,
         state=_queue_state(queue.state),
@@ -289,32 +306,51 @@ def _walk_capacity(
         capacity=_effective(queue.minEffectiveCapacity, queue.absoluteCapacity, total) if parent else total,
         maximum=_effective(queue.maxEffectiveCapacity, queue.absoluteMaxCapacity, total) if parent else total,
         used=used,
-        pending=_sum(usage.pending for usage in usages),
+        pending=_sum(usage.pending for usage in usages.values()),
         pending_containers=whole(queue.pendingContainers),
-        labels=tuple(several(queue.nodeLabels)),
+        labels=_labels(several(queue.nodeLabels), left_out),
         applications=whole(queue.numApplications),
         waiting_applications=whole(queue.numPendingApplications),
         maximum_applications=whole(queue.maxApplications),
         creates_children=queue.autoCreateChildQueueEnabled or queue.autoCreationEligibility not in ("off", ""),
         maximum_allocation=vector(queue.maximumAllocation),
-        partitions=tuple(_partitions(queue, usages, total)) if parent else (),
+        partitions=tuple(_partitions(queue, usages, total, left_out)) if parent else (),
         default_label=queue.defaultNodeLabelExpression or "",
         most_running=_limit(queue.maxParallelApps),
-        users=tuple(_users(queue)),
+        users=_users(queue, left_out),
         maximum_applications_of_user=whole(queue.maxApplicationsPerUser),
         masters_of_user=vector(queue.userAMResourceLimit),
         counts_all=counts_all,
         is_fair=_FAIR_ORDER in queue.orderingPolicyInfo.lower(),
     )
     for child in _named(children):
-        yield from _walk_capacity(child, path, total, counts_all=counts_all)
+        yield from _walk_capacity(child, path, total, left_out, counts_all=counts_all)
 
 
-def _partitions(queue: _CapacityQueue, usages: list[_Usage], total: ResourceVector) -> Iterator[PartitionReport]:
+def _by_name(rows: "list[_Named]", noun: str, most: int, left_out: Counter[str]) -> "dict[str, _Named]":
+    """Rows by their names; one without a name, with a long one, that of another one, or beyond `most` costs itself."""
+    found: dict[str, _Named] = {}
+    for row in rows:
+        name = row.username or None if isinstance(row, _User) else row.partitionName
+        if name is None or len(name) > LONGEST_NAME or name in found or len(found) >= most:
+            left_out[noun] += 1
+        else:
+            found[name] = row
+    return found
+
+
+def _labels(told: list[str], left_out: Counter[str]) -> tuple[str, ...]:
+    kept = [label for label in dict.fromkeys(told) if len(label) <= LONGEST_NAME][:MOST_LABELS]
+    left_out["labels"] += len(set(told)) - len(kept)
+    return tuple(kept)
+
+
+def _partitions(
+    queue: _CapacityQueue, uses: Mapping[str, _Usage], total: ResourceVector, left_out: Counter[str]
+) -> Iterator[PartitionReport]:
     """Its parts of the node partitions; Hadoop 2 tells only percentages, of which 0 says something of any partition."""
     limits = queue.capacities if isinstance(queue.capacities, _Partitions) else _Partitions()
-    told = {limit.partitionName: limit for limit in several(limits.queueCapacitiesByPartition)}
-    uses = {usage.partitionName: usage for usage in usages}
+    told = _by_name(several(limits.queueCapacitiesByPartition), "partitions", MOST_LABELS, left_out)
     for label in dict.fromkeys(("", *told, *uses)):
         limit, usage = told.get(label, _Partition()), uses.get(label, _Usage())
         if label:
@@ -327,19 +363,22 @@ def _partitions(queue: _CapacityQueue, usages: list[_Usage], total: ResourceVect
         masters, masters_used = usage.amLimit, usage.amUsed
         if not label:
             masters, masters_used = masters or queue.AMResourceLimit, masters_used or queue.usedAMResource
-        used = vector(usage.used if usages else queue.resourcesUsed)
+        used = vector(usage.used if uses else queue.resourcesUsed)
         yield PartitionReport(label, maximum, used, vector(masters), vector(masters_used))
 
 
-def _users(queue: _CapacityQueue) -> Iterator[QueueUser]:
-    for user in several(queue.users.user) if isinstance(queue.users, _Users) else []:
-        yield QueueUser(
-            user.username,
+def _users(queue: _CapacityQueue, left_out: Counter[str]) -> tuple[QueueUser, ...]:
+    told = several(queue.users.user) if isinstance(queue.users, _Users) else []
+    return tuple(
+        QueueUser(
+            name,
             whole(user.numActiveApplications) + whole(user.numPendingApplications),
             vector(user.resourcesUsed),
             vector(user.userResourceLimit),
             vector(user.AMResourceUsed),
         )
+        for name, user in _by_name(told, "users", MOST_USERS, left_out).items()
+    )
 
 
 def _counts_all(root: _CapacityQueue) -> bool | None:
@@ -355,7 +394,7 @@ def _counts_all(root: _CapacityQueue) -> bool | None:
         if masters.vcores != 1:
             return True
         shares = several(limits.queueCapacitiesByPartition) if isinstance(limits, _Partitions) else []
-        share = next((number(each.maxAMLimitPercentage) for each in shares if not each.partitionName), 0.0)
+        share = next((number(each.maxAMLimitPercentage) for each in shares if each.partitionName == ""), 0.0)
         if vector(leaf.minEffectiveCapacity).vcores * share / _PERCENT > 1:
             found = False
     return found
@@ -399,9 +438,10 @@ def _effective(effective: WireResource | None, percent: WireNumber, total: Resou
 
 def _read_fair(info: msgspec.Raw, total: ResourceVector) -> _Read:
     del total
-    fair, lost = _tree(_FAIR, info, _FairQueue, "childQueues", within="rootQueue")
-    root = fair.rootQueue
-    return (lost + _count(root, _below_fair), _walk_fair(root)), vector(root.maxContainerAllocation)
+    left_out: Counter[str] = Counter()
+    root = (yield from _tree(_FAIR, info, _FairQueue, left_out)).rootQueue
+    largest = vector(root.maxContainerAllocation)
+    return OpenTree(SchedulerType.FAIR, _count(root, _below_fair), _walk_fair(root), largest, left_out)
 
 
 def _below_fair(queue: _FairQueue) -> list[_FairQueue]:
@@ -447,7 +487,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
 
 
 def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
-    fifo = decode(_FIFO, info, "scheduler")
+    fifo = yield from _tree(_FIFO, info, _Fifo, Counter())
     queue = QueueReport(
         path="default",
         state=_queue_state(fifo.qstate),
@@ -459,7 +499,7 @@ def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
         counts_all=False,
     )
     largest_mib = whole(fifo.maxQueueMemoryCapacity)
-    return (1, iter((queue,))), ResourceVector(largest_mib, 0) if largest_mib else total
+    return OpenTree(_FIFO_KIND, 1, iter((queue,)), ResourceVector(largest_mib, 0) if largest_mib else total)
 
 
 def _queue_state(name: str) -> QueueState:
@@ -480,5 +520,5 @@ def _sum(resources: "Iterator[WireResource | None]") -> ResourceVector:
 _READERS: dict[str, Callable[[msgspec.Raw, ResourceVector], _Read]] = {
     SchedulerType.CAPACITY: _read_capacity,
     SchedulerType.FAIR: _read_fair,
-    "fifoScheduler": _read_fifo,
+    _FIFO_KIND: _read_fifo,
 }

@@ -17,17 +17,18 @@ METRICS = f"{BASE}/metrics"
 
 @dataclass
 class Lies:
-    """Healthy, but for documents that are changed before they are told."""
+    """Healthy, but for documents that are changed before they are told; so are those below their path if `below`."""
 
     path: str
     change: Callable[[Any], Any]
+    below: bool = False
 
     async def __call__(
         self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
     ) -> RestAnswer:
         del timeout_s
         answer = manager.take(request)
-        if request.path != self.path:
+        if request.path != self.path and not (self.below and request.path.startswith(f"{self.path}/")):
             return answer
         return RestAnswer(answer.status, answer.headers, json.dumps(self.change(json.loads(answer.body))).encode())
 
@@ -100,4 +101,93 @@ async def test_a_row_that_cannot_be_read_costs_itself_everywhere_and_is_named(ro
     assert (await server.ask("GET", "/jmx")).status == 200
     told = body_of(await server.ask("GET", "/heddle/v1/doctor"))["findings"]
     words = {"nodes": "1 nodes left out", "apps": "1 applications left out"}[root]
+    assert [each["cluster"] for each in told if each["message"].startswith(words)] == ["east"]
+
+
+def spoilt(application: str) -> Callable[[Any], Any]:
+    """Tell one application with a name that is none, in the list and by itself."""
+
+    def change(document: Any) -> Any:
+        for each in (document.get("apps") or {}).get("app") or [document.get("app", {})]:
+            if each.get("id") == application:
+                each["name"] = {"odd": 1}
+        return document
+
+    return change
+
+
+async def test_a_live_application_that_turns_odd_costs_neither_its_cluster_nor_others_their_end():
+    server = ScriptedServer(["east"])
+    first, *others = (ApplicationId(1, number) for number in range(1, 6))
+    for each in (first, *others):
+        server.federation["east"].add_application(each, "RUNNING")
+    await server.poll()
+    server.federation["east"].behave(Lies(f"{BASE}/apps", spoilt(str(first)), below=True))
+    for each in others:
+        del server.federation["east"].applications[each]
+    for _ in range(4):
+        await server.federation.clock.advance(5)
+        await server.poll()
+        assert "Heddle-Missing" not in dict((await server.get("/info")).headers)
+    live = body_of(await server.get("/apps"))["apps"]["app"]
+    assert [(each["id"], each["name"] == {"odd": 1}) for each in live] == [(str(first), False)]
+
+
+def in_queue(change: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """Change the first leaf of the tree."""
+
+    def at(document: Any) -> Any:
+        queue = document["scheduler"]["schedulerInfo"]
+        while queue.get("queues"):
+            queue = queue["queues"]["queue"][0]
+        change(queue)
+        return document
+
+    return at
+
+
+async def parts_of_queues(server: ScriptedServer) -> dict[str, int]:
+    """How many clusters have each queue."""
+    told = body_of(await server.ask("GET", "/heddle/v1/queues"))["queues"]
+    return {each["queue"]: len(each["parts"]) for each in told}
+
+
+def odd_user(queue: Any) -> None:
+    queue["users"] = {"user": [None, {"username": "alice"}]}
+
+
+def odd_label(queue: Any) -> None:
+    queue["nodeLabels"] = ["*", 7]
+
+
+def odd_partition(queue: Any) -> None:
+    queue["capacities"] = {"queueCapacitiesByPartition": [{"partitionName": ""}, [], {"partitionName": {}}]}
+
+
+def odd_type(queue: Any) -> None:
+    amounts = {"resourceInformation": [{"name": "gpu", "value": 1}, "gpu"]}
+    queue["maximumAllocation"] = {"memory": 512, "vCores": 1, "resourceInformations": amounts}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (odd_user, "1 users left out"),
+        (odd_label, "1 labels left out"),
+        (odd_partition, "2 partitions left out"),
+        (odd_type, "1 resource types left out"),
+    ],
+)
+async def test_an_odd_row_within_a_queue_costs_itself_and_is_named(change, words):
+    server = ScriptedServer(["east", "west"])
+    await server.poll()
+    before = await parts_of_queues(server)
+    server.federation["east"].behave(Lies(f"{BASE}/scheduler", in_queue(change)))
+    await server.federation.clock.advance(5)
+    await server.poll()
+    for accept in ("application/json", "application/xml"):
+        answer = await server.get("/scheduler", accept=accept)
+        assert (answer.status, dict(answer.headers).get("Heddle-Missing")) == (200, None)
+    assert await parts_of_queues(server) == before
+    told = body_of(await server.ask("GET", "/heddle/v1/doctor"))["findings"]
     assert [each["cluster"] for each in told if each["message"].startswith(words)] == ["east"]

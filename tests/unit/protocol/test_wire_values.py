@@ -25,7 +25,6 @@ from shim.protocol.wire_values import (
     text_of,
     vector,
     whole,
-    without_nulls,
 )
 
 
@@ -114,11 +113,6 @@ def test_a_text_of_a_message_is_text_whatever_its_bytes():
 @pytest.mark.parametrize(("told", "read"), [(None, []), ([], []), ([1, 2], [1, 2]), (1, [1]), ("", [""]), (0, [0])])
 def test_a_list_may_be_dropped_or_unwrapped(told, read):
     assert several(told) == read
-
-
-def test_nulls_go_at_any_depth_but_those_of_lists():
-    told = {"a": None, "b": {"c": None, "d": 0}, "e": [None, {"f": None, "g": [{"h": None}]}]}
-    assert without_nulls(told) == {"b": {"d": 0}, "e": [None, {"g": [{}]}]}
 
 
 def test_resource_types_are_those_with_short_names_the_first_so_many():

@@ -108,6 +108,46 @@ def test_a_node_that_cannot_be_read_costs_itself():
     assert (rows[:-1], str(rows[-1].node)) == ([None] * 8, "n1:1")
 
 
+@pytest.mark.parametrize("odd", ["null", "5", "[]", '"x"', '{"name":[]}'])
+def test_an_odd_row_within_a_node_costs_itself(odd):
+    types = b'[{"name":"gpu","value":2},%s]' % odd.encode()
+    told = b'{"id":"n1:1","totalResource":{"memory":8,"vCores":1,"resourceInformations":{"resourceInformation":%s}}}'
+    read = NodeReader()
+    (row,) = node_objects(b'{"nodes":{"node":[%s]}}' % (told % types))
+    node = read(row)
+    assert node is not None
+    assert (node.total, +read.left_out) == (ResourceVector(8, 1, {"gpu": 2}), {"resource types": 1})
+
+
+def test_a_node_is_in_the_partition_that_can_be_read_or_in_none():
+    read = NodeReader()
+    rows = node_objects(b'{"nodes":{"node":[{"id":"n1:1","nodeLabels":[5,"gpu"]},{"id":"n2:1","nodeLabels":[5]}]}}')
+    known, lost = map(read, rows)
+    assert known is not None
+    assert (known.labels, lost, +read.left_out) == (("gpu",), None, {"labels": 2})
+
+
+@pytest.mark.parametrize("odd", [5, "x", [], None, {"memory": []}, {"resourceInformations": 5}], ids=str)
+def test_totals_over_partitions_that_cannot_be_read_are_those_of_the_default_one(odd):
+    told = {"totalMB": 100, "totalVirtualCores": 2, "allocatedMB": 10, "allocatedVirtualCores": 1}
+    whole = {"totalClusterResourcesAcrossPartition": {"memory": 300, "vCores": 3}}
+    without = read_metrics(json.dumps({"clusterMetrics": told | {next(iter(whole)): odd}}).encode())
+    assert (without.capacity, without.used) == (ResourceVector(100, 2), ResourceVector(10, 1))
+    if not isinstance(odd, dict):
+        used = {"totalUsedResourcesAcrossPartition": odd}
+        found = read_metrics(json.dumps({"clusterMetrics": told | whole | used}).encode())
+        assert (found.capacity, found.used) == (ResourceVector(300, 3), ResourceVector(10, 1))
+
+
+@pytest.mark.parametrize("odd", [None, 5, [], {}], ids=str)
+def test_a_version_that_is_no_text_costs_no_cluster(odd):
+    told = {"startedOn": 5, "haState": "active", "hadoopVersion": odd, "resourceManagerVersion": "3.4.2"}
+    found = read_info(json.dumps({"clusterInfo": told}).encode())
+    assert (found.started_on_ms, found.ha_state) == (5, HaState.ACTIVE)
+    assert found.version == ("5" if odd == 5 else "3.4.2")
+    assert read_info(b'{"clusterInfo":{"haState":null,"startedOn":null}}').ha_state is HaState.ACTIVE
+
+
 @pytest.mark.parametrize(
     ("told", "written"),
     [

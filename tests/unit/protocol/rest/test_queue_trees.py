@@ -1,15 +1,18 @@
 import json
+from collections import Counter
 
 import pytest
 
 from shim.domain.queues import PartitionReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
+from shim.protocol.odd_rows import at_once
 from shim.protocol.rest.queue_trees import open_scheduler, read_scheduler
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 from tests.support.loop_watch import too_long_at_once
 
 TOTAL = ResourceVector(8192, 8)
+LEAF = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "dev"}
 
 
 def read(raw):
@@ -45,6 +48,13 @@ def test_a_fifo_scheduler_is_one_queue():
     document, queues = read(recorded_exchange("fifo/scheduler.json").body)
     assert document.maximum_allocation.memory_mib == 4096  # of the largest node
     assert queues["default"].is_leaf
+
+
+def opened(raw):
+    """Paths of the queues that are read, and what is left out."""
+    tree = at_once(open_scheduler(raw, TOTAL))
+    paths = [queue.path for queue in tree.queues]
+    return paths, +(tree.left_out + Counter(queues=tree.count - len(paths)))
 
 
 def capacity(*queues, **root):
@@ -132,19 +142,130 @@ ODD_QUEUES: list[object] = [
     {"capacity": 50.0},
     {"queueName": "odd", "resourcesUsed": "much"},
     {"queueName": "odd", "state": ["RUNNING"]},
-    {"queueName": "odd", "nodeLabels": {"a": 1}},
-    {"queueName": "odd", "users": 5},
+    {"queueName": "odd", "maximumAllocation": {"memory": {}}},
 ]
+
+
+def among(rows, odd, at):
+    return [*rows[:at], odd, *rows[at:]]
 
 
 @pytest.mark.parametrize("odd", ODD_QUEUES)
 def test_a_queue_that_cannot_be_read_costs_itself_and_what_is_below_it(odd):
     below = odd | {"queues": {"queue": [{"queueName": "child"}]}} if isinstance(odd, dict) else odd
     good = {"queueName": "b", "queues": {"queue": [{"queueName": "c"}]}}
-    _, (count, rows), _ = open_scheduler(capacity(below, good), TOTAL)
-    paths = [queue.path for queue in rows]
+    paths, left_out = opened(capacity(below, good))
     assert paths == ["root", "root.b", "root.b.c"]
-    assert count > len(paths), "what is lost is counted"
+    assert left_out["queues"] == (2 if isinstance(odd, dict) else 1)
+
+
+RESOURCES = [{"name": "memory-mb", "value": 512}, {"name": "gpu", "value": 4}]
+USERS = [{"username": name, "numActiveApplications": 1} for name in ("alice", "bob")]
+PARTITIONS = [{"partitionName": name, "effectiveMaxResource": {"memory": 100, "vCores": 1}} for name in ("", "gpu")]
+USES = [{"partitionName": name, "used": {"memory": 60, "vCores": 1}} for name in ("", "gpu")]
+
+
+def with_users(rows):
+    return {"users": {"user": rows}}
+
+
+def with_partitions(rows):
+    return {"capacities": {"queueCapacitiesByPartition": rows}}
+
+
+def with_uses(rows):
+    return {"resources": {"resourceUsagesByPartition": rows}}
+
+
+def with_types(rows):
+    return {"maximumAllocation": {"memory": 512, "vCores": 1, "resourceInformations": {"resourceInformation": rows}}}
+
+
+def with_labels(rows):
+    return {"nodeLabels": rows}
+
+
+NESTED = [
+    (with_users, USERS, "users"),
+    (with_partitions, PARTITIONS, "partitions"),
+    (with_uses, USES, "partitions"),
+    (with_types, RESOURCES, "resource types"),
+    (with_labels, ["gpu", "ssd"], "labels"),
+]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("odd", [None, 5, [], {"a": []}], ids=str)
+@pytest.mark.parametrize(("put", "rows", "noun"), NESTED)
+def test_an_odd_row_within_a_queue_costs_itself(put, rows, noun, odd, at):
+    tree = at_once(open_scheduler(capacity(LEAF | put(rows), {"queueName": "b"}), TOTAL))
+    good = list(tree.queues)
+    assert +tree.left_out == {}
+    spoilt = at_once(open_scheduler(capacity(LEAF | put(among(rows, odd, at)), {"queueName": "b"}), TOTAL))
+    found = list(spoilt.queues)
+    assert [queue.path for queue in found] == ["root", "root.dev", "root.b"]
+    assert found == good
+    is_none = noun == "resource types" and isinstance(odd, dict)  # an amount of nothing says nothing
+    assert +spoilt.left_out == ({} if is_none else {noun: 1})
+
+
+@pytest.mark.parametrize("odd", [5, [], {"a": 1}], ids=str)
+@pytest.mark.parametrize("member", ["state", "queueName", "orderingPolicyInfo"])
+def test_an_odd_member_of_the_root_costs_itself(member, odd):
+    assert opened(capacity(LEAF, **{member: odd})) == (["root", "root.dev"], {"queues": 1})
+    root = {"queueName": "root", "maxResources": odd if odd != {"a": 1} else {"memory": []}}
+    root |= {"childQueues": {"queue": [{"queueName": "root.b"}]}}
+    raw = json.dumps({"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": root}}}).encode()
+    assert opened(raw) == (["root", "root.b"], {"queues": 1})
+
+
+@pytest.mark.parametrize("odd", [5, "x", [], True], ids=str)
+@pytest.mark.parametrize(
+    ("member", "noun"),
+    [("users", "users"), ("capacities", "partitions"), ("resources", "partitions"), ("queues", "queues")],
+)
+def test_what_holds_rows_and_is_odd_costs_itself(member, noun, odd):
+    tree = at_once(open_scheduler(capacity(LEAF | {member: odd}, {"queueName": "b"}), TOTAL))
+    assert [queue.path for queue in tree.queues] == ["root", "root.dev", "root.b"]
+    assert +tree.left_out == {noun: 1}
+
+
+@pytest.mark.parametrize(
+    ("put", "rows", "odd", "noun"),
+    [
+        (with_users, USERS, {"username": "alice", "numActiveApplications": 7}, "users"),
+        (with_users, USERS, {"numActiveApplications": 7}, "users"),
+        (with_users, USERS, {"username": "x" * 1025}, "users"),
+        (with_users, USERS, {"username": "carol", "resourcesUsed": "much"}, "users"),
+        (with_partitions, PARTITIONS, {"effectiveMaxResource": {"memory": 1, "vCores": 1}}, "partitions"),
+        (with_partitions, PARTITIONS, {"partitionName": "gpu"}, "partitions"),
+        (with_uses, USES, {"partitionName": "gpu", "used": {"memory": 7}}, "partitions"),
+        (with_uses, USES, {"used": {"memory": 7}}, "partitions"),
+        (with_labels, ["gpu", "ssd"], "x" * 1025, "labels"),
+    ],
+)
+def test_a_row_without_a_name_of_its_own_costs_itself(put, rows, odd, noun):
+    good = read(capacity(LEAF | put(rows)))[1]["root.dev"]
+    tree = at_once(open_scheduler(capacity(LEAF | put([*rows, odd])), TOTAL))
+    assert list(tree.queues)[1] == good
+    assert +tree.left_out == {noun: 1}
+
+
+def test_rows_within_a_queue_are_bounded():
+    users = [{"username": f"user{number}"} for number in range(10_003)]
+    labels = [f"label{number}" for number in range(205)]
+    partitions = [{"partitionName": label} for label in labels]
+    told = LEAF | with_users(users) | with_labels(labels) | with_partitions(partitions)
+    tree = at_once(open_scheduler(capacity(told), TOTAL))
+    queue = list(tree.queues)[1]
+    assert (len(queue.users), len(queue.labels)) == (10_000, 200)
+    assert +tree.left_out == {"users": 3, "labels": 5, "partitions": 5}
+
+
+@pytest.mark.parametrize("again", ["dev", "root.dev"])
+def test_of_queues_of_one_name_the_first_is_read(again):
+    paths, left_out = opened(capacity(LEAF, {"queueName": again, "queues": {"queue": [{"queueName": "c"}]}}))
+    assert (paths, left_out) == (["root", "root.dev"], {"queues": 2})
 
 
 def test_nulls_of_a_queue_are_as_if_nothing_were_told():
@@ -158,9 +279,7 @@ def test_of_a_fair_scheduler_too(odd):
     root = {"queueName": "root", "childQueues": {"queue": [odd, {"queueName": "root.b"}]}}
     info = {"type": "fairScheduler", "rootQueue": root}
     raw = json.dumps({"scheduler": {"schedulerInfo": info}}).encode()
-    _, (count, rows), _ = open_scheduler(raw, TOTAL)
-    assert [queue.path for queue in rows] == ["root", "root.b"]
-    assert count == 3
+    assert opened(raw) == (["root", "root.b"], {"queues": 1})
 
 
 @pytest.mark.parametrize(
@@ -238,9 +357,6 @@ def test_hadoop_2_tells_the_share_of_application_masters_and_percentages():
         ResourceVector(256, 1),
     )
     assert [(user.name, user.most) for user in default.users] == [("alice", ResourceVector(4096, 4))]
-
-
-LEAF = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "dev"}
 
 
 @pytest.mark.parametrize(
