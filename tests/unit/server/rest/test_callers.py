@@ -338,3 +338,13 @@ async def test_calls_are_counted_but_not_a_look_whether_somebody_is_still_welcom
     (open_path, *_) = sorted(OPEN_PATHS)
     assert (await callers.log_in(*asked(open_path))).caller.user == "eve"
     assert callers.may_wait
+
+
+@pytest.mark.parametrize(("part", "value"), [("password", b"x" * 20), ("password", b""), ("identifier", b"x" * 20)])
+async def test_a_token_of_which_a_part_is_another_is_none(server, tokens, part, value):
+    """Who knows the public part of a token, which logs may hold, has not its password."""
+    token = await tokens.issue("ada", "", "", is_proven=True)
+    assert (await server.ask("GET", METRICS, x_hadoop_delegation_token=encode_token(token))).status != 403
+    setattr(token, part, value)
+    refused = await server.ask("GET", METRICS, x_hadoop_delegation_token=encode_token(token))
+    assert refused.status == 403

@@ -214,3 +214,24 @@ def test_each_header_of_a_document_has_a_value_of_ours_or_one_of_the_table(name,
         assert [each for each in headers if each[0].lower() == name.lower()] == (
             [] if shown is None else [(name, shown)]
         )
+
+
+@pytest.mark.parametrize("status", [200, 301, 302, 303, 307, 308])
+@pytest.mark.parametrize("cookie", [None, "a=b"])
+def test_a_page_that_leads_elsewhere_has_the_place_and_nothing_of_the_applications(status, cookie):
+    told = RestAnswer(status, (("Content-Type", "text/html"), ("Location", "http://evil")), b"<p>")
+    answer = carried_page(told, has_own_origin=False, location="/proxy/x/", cookie=cookie)
+    policy = "sandbox allow-scripts allow-forms allow-popups allow-downloads allow-modals; frame-ancestors 'self'; "
+    assert answer == Answer(
+        status,
+        (
+            ("Cache-Control", "private, no-cache"),
+            ("Location", "/proxy/x/"),
+            ("X-Content-Type-Options", "nosniff"),
+            ("X-Frame-Options", "SAMEORIGIN"),
+            ("Referrer-Policy", "same-origin"),
+            ("Content-Security-Policy", f"{policy}base-uri 'self'; worker-src 'none'; object-src 'none'"),
+            *([] if cookie is None else [("Set-Cookie", cookie)]),
+        ),
+        b"",
+    )

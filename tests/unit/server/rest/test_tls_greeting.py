@@ -126,3 +126,31 @@ async def test_of_a_client_that_has_gone_no_handshake_is_begun():
     assert handshake.taken == b""
     greeting.connection_lost(None)
     assert len(connections) == 0
+
+
+@pytest.mark.parametrize("ends", ["secured", "lost", "no TLS"])
+async def test_whoever_ends_the_handshake_is_no_stranger_any_more_and_is_not_cut(ends, monkeypatch):
+    connections = ConnectionRegistry[TrackedConnection](2, 2)
+    greeting, transport, secured = a_greeting(connections), HandTransport(Handshake(9)), HandTransport()
+
+    async def start_tls(*_: object, **__: object) -> HandTransport | None:
+        if ends == "no TLS":
+            raise OSError
+        return secured if ends == "secured" else None
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "start_tls", start_tls, raising=False)
+    timers = list[Any]()
+    call_later: Any = asyncio.get_running_loop().call_later
+
+    def noted(delay: float, work: Any, *given: Any) -> Any:
+        timers.append(call_later(delay, work, *given))
+        return timers[-1]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", noted, raising=False)
+    greeting.connection_made(cast("asyncio.BaseTransport", transport))
+    greeting.data_received(b"hello")
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert (len(connections), [each.cancelled() for each in timers]) == (0, [True])
+    assert transport.ended == (["abort"] if ends == "no TLS" else [])
+    assert isinstance(secured.protocol, Hears) is (ends == "secured")
