@@ -13,9 +13,11 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import SubmissionProgress, SubmissionRecord
 from shim.simulation.state_stores import InMemoryHistoryStore
+from shim.submission.reconciliation import ReconciliationSettings
 from tests.doubles.failing_stores import SwitchableStore
 from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
 from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 
@@ -26,11 +28,12 @@ class NotesItsReaders(SwitchableStore):
     def __init__(self) -> None:
         super().__init__()
         self.looks: list[tuple[str, float]] = []
+        self.purged: list[tuple[int, int]] = []
         self.began_s = 0.0
 
     def begins(self) -> None:
         """Forget what was asked for until now."""
-        self.looks, self.began_s = [], self.now_s()
+        self.looks, self.purged, self.began_s = [], [], self.now_s()
 
     def times(self, what: str) -> list[float]:
         """Seconds at which it was asked for something."""
@@ -52,6 +55,7 @@ class NotesItsReaders(SwitchableStore):
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """See `StateStore`."""
         self._note("purge")
+        self.purged.append((final_before_ms, keep))
         return await super().purge(final_before_ms=final_before_ms, keep=keep)
 
 
@@ -113,6 +117,8 @@ async def test_reconciliation_looks_at_intents_each_second_at_the_rest_each_ten_
         await pass_time(federation, heddle, 1199)
     assert store.times("intended") == [float(second) for second in range(1200)]
     assert store.times("purge") == [0.0, 600.0]
+    week_ms, began_ms, keep = 7 * 86_400_000, int(store.began_s * 1000), usual(ReconciliationSettings).records
+    assert store.purged == [(began_ms - week_ms, keep), (began_ms + 600_000 - week_ms, keep)]
     for home in ("east", "west"):
         assert store.times(f"unfinished {home}") == [float(second) for second in range(0, 1200, 10)]
 

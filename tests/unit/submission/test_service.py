@@ -415,3 +415,15 @@ async def test_another_refusal_is_not_tried_elsewhere() -> None:
     federation["east"].behave(RejectsSubmissions("User alice cannot submit to queue"))
     assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
     assert federation.who_has(AN_ID) == []
+
+
+async def test_what_one_home_refused_and_the_next_was_not_sent_is_on_its_way_nowhere() -> None:
+    federation, heddle = await started()
+    federation["east"].behave(RejectsSubmissions(TOO_LARGE))
+    federation["west"].behave(MisbehavesFor(IsNeverReached(), times=9, applies=is_submission))
+    outcome = await federation.wait_for(heddle.submissions.submit(a_submission()))
+    assert outcome == Accepted(WEST, is_delivered=False)
+    record = await federation.store.find(AN_ID)
+    assert record is not None
+    assert (record.home_subcluster, record.state) == (WEST, SubmissionState.INTENDED)
+    assert heddle.submissions.attempts.has_none_on_its_way(record.progress)

@@ -70,7 +70,12 @@ async def test_waiting_with_the_reason_and_how_long(lines: Lines) -> None:
     await server.poll()
     await server.federation.wait_for(server.starting.round())
     assert events(lines, second) == ["submitted", "waits", "home chosen"]
-    assert of(lines, second)[2]["waited_s"] >= 30.0
+    record = await server.federation.store.find(second)
+    assert record is not None
+    assert record.waited is not None
+    chosen = of(lines, second)[2]
+    assert chosen["waited_s"] == (record.waited.until_ms - record.waited.since_ms) / 1000 >= 30.0
+    assert (record.waited.until_ms, chosen["home"]) == (record.intended_at_ms, record.home_subcluster)
 
 
 async def test_a_repair_tells_the_old_home_and_why(lines: Lines) -> None:
