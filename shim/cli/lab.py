@@ -74,6 +74,15 @@ _CLUSTER_COLUMNS = (
 )
 
 
+Realm = Annotated[
+    str,
+    typer.Option(help=rf"With --kerberos: REALM, or CLUSTER=REALM,... \[default: {LAB_REALM}]", show_default=False),
+]
+Protection = Annotated[
+    str, typer.Option(help=f"With --kerberos: of calls, for all or CLUSTER=...,...; of {', '.join(PROTECTIONS)}")
+]
+
+
 @app.command()
 def up(
     *,
@@ -94,13 +103,8 @@ def up(
     kerberos: Annotated[
         bool, typer.Option("--kerberos", help="A KDC of the lab's own; daemons ask for tickets")
     ] = False,
-    realm: Annotated[
-        str,
-        typer.Option(help=rf"With --kerberos: REALM, or CLUSTER=REALM,... \[default: {LAB_REALM}]", show_default=False),
-    ] = LAB_REALM,
-    protection: Annotated[
-        str, typer.Option(help=f"With --kerberos: of calls, for all or CLUSTER=...,...; of {', '.join(PROTECTIONS)}")
-    ] = PROTECTIONS[0],
+    realm: Realm = LAB_REALM,
+    protection: Protection = PROTECTIONS[0],
     hdfs: Annotated[
         bool, typer.Option("--hdfs", help="One HDFS for all clusters; with --kerberos it asks for tickets, too")
     ] = False,

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 from shim.domain.allocations import PendingRequest, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.launches import WorkEstimate
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
@@ -355,22 +356,34 @@ class QueuePlanner:
         if stated is not None and stated.order != order:
             stated = None
         placed = self._place(capacity, policy or FIFO, at_s, placing, stated, left_out)
-        plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
-        rest = partial(self._rest, policy, first, placed)
-        for attempt in planned:
-            estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
-            plans[attempt] = tuple(
-                replace(
-                    kept_near(rest(attempt, request, row), self._rows.wait_for_data(row, request, at_s)),
-                    starts=placed.starts.get(row, {}),
-                    hosts=placed.hosts.get(row, {}) if policy and policy.goes_by(Fact.LOCALITY) else None,
-                    capacity=placed.capacities.get(row, {}),
-                    made_by=placed.made_by.get(row, MadeBy.GREEDY).value,
-                    estimate=estimate,
-                )
-                for request, row in self._rows.with_rows(attempt)
+        answer = partial(self._answer, policy, first, placed, at_s)
+        return {
+            attempt: answer(attempt, self._attempts.estimate(attempt, order, at_s) if policy else None)
+            for attempt in planned
+        }
+
+    def _answer(
+        self,
+        policy: Policy | None,
+        first: ApplicationAttemptId | None,
+        placed: "PlacedRows",
+        at_s: float,
+        attempt: ApplicationAttemptId,
+        estimate: WorkEstimate | None,
+    ) -> tuple[RequestPlan, ...]:
+        """Say of each request of an attempt what starts where, and where the rest may wait."""
+        rest = partial(self._rest, policy, first, placed, attempt)
+        return tuple(
+            replace(
+                kept_near(rest(request, row), self._rows.wait_for_data(row, request, at_s)),
+                starts=placed.starts.get(row, {}),
+                hosts=placed.hosts.get(row, {}) if policy and policy.goes_by(Fact.LOCALITY) else None,
+                capacity=placed.capacities.get(row, {}),
+                made_by=placed.made_by.get(row, MadeBy.GREEDY).value,
+                estimate=estimate,
             )
-        return plans
+            for request, row in self._rows.with_rows(attempt)
+        )
 
     def _rest(
         self,
