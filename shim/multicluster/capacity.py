@@ -83,7 +83,7 @@ class ClusterCapacities:
     def look(
         self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool], *, is_served: bool = False
     ) -> tuple[ClusterCapacity, ...]:
-        """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
+        """Sub-clusters that an application may span to, or has containers in: its home alone, unless its queue spans.
 
         Where it has a session it may hold containers, whatever the policy says by now; new ones it gets there only
         while its queue spans.
@@ -96,7 +96,7 @@ class ClusterCapacities:
         now_s = self._clock.now_s()
         reach = self._reach(home) if queue.spans_by_need and not is_served else {}
 
-        def is_closed(subcluster: SubClusterId) -> bool:
+        def is_closed(subcluster: SubClusterId) -> bool:  # the application may not span to it, or not any more
             return not (queue.span or subcluster in reach) or not sessions.get(subcluster, True)
 
         return tuple(

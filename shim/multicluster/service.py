@@ -150,8 +150,10 @@ class MultiClusterAttempt:
             return RPCAnswer(registration)
 
     def _new_ledger(self) -> AskLedger:
-        patience = self._tools.matching.patience
-        return AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter, self.attempt.gang, patience)
+        move_after_beats = self._tools.matching.move_after_beats
+        return AskLedger(
+            self.attempt.id, self.attempt.home_subcluster, self._splitter, self.attempt.gang, move_after_beats
+        )
 
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
         """Go on with what an earlier attempt had, or an earlier Heddle; see `AttemptSessions.resume`."""

@@ -82,7 +82,7 @@ class SessionWorker:
 
     Args:
         open_: Registers Heddle's own ApplicationMaster.
-        settings: Beats and patience.
+        settings: Heartbeats, and after how long a silent session is lost.
         known: Containers that the ApplicationMaster, or the attempt before it, was given.
         hands_over: Whether a new attempt is told of those that are listed as the session is opened first.
     """

@@ -78,7 +78,7 @@ class AttemptMatching:
         return NO_RULES if self._cycles is None else self._cycles.rules_of()
 
     @property
-    def patience(self) -> int:
+    def move_after_beats(self) -> int:
         """Beats without a grant after which an ask may move."""
         return self._settings.move_after_beats
 

@@ -135,7 +135,7 @@ class ConstrainedRelay(Relay):
         return JudgingScheduler(name, epoch, handling=self.handlings[name])
 
     def a_ledger(self, splitter):
-        return AskLedger(ATTEMPT, HOME, splitter, patience=2)
+        return AskLedger(ATTEMPT, HOME, splitter, move_after_beats=2)
 
     @rule(key=st.sampled_from(PLACED), count=st.integers(1, 4))
     def wants_more_placed(self, key, count):

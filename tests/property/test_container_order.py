@@ -126,11 +126,11 @@ class Application:
 class OrderedFederation:
     """Two clusters, and one Global Master with its Local Masters inside."""
 
-    def __init__(self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0):
+    def __init__(self, order, applications, most=NODE_GIB * 3, *, move_after_beats=3, grants_every=1, opens_for=0):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
-        self.settings = usual(SplitSettings, move_after_beats=patience)
+        self.settings = usual(SplitSettings, move_after_beats=move_after_beats)
         self.launches = LaunchService(self.view, self.clock, 30.0)
         cycle = usual(CycleSettings, starvation_s=OVERTAKEN_S)
         self.cycles = QueueCycles(self.launches, lambda _: order, self.view, self.clock, Random(0), cycle)  # noqa: S311 - a test
@@ -283,7 +283,7 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wa
     world = OrderedFederation(
         order,
         [Application(each.number, a_key(1), each.wanted, 99) for each in told],
-        patience=10,
+        move_after_beats=10,
         grants_every=grants_every,
         opens_for=opens_for,
     )
@@ -340,7 +340,7 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
 def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(for_beats, served):
     known = Application(1, a_key(4), 3, 20)
     others = [Application(number, a_key(4), 0) for number in (3, 4, 5)]
-    world = OrderedFederation("learnt-work", [known, *others], patience=10)
+    world = OrderedFederation("learnt-work", [known, *others], move_after_beats=10)
     world.teach({1: 20.0, 3: 2.0, 4: 2.0, 5: 2.0})
     unknown = Application(2, a_key(4), 9, for_beats)
     world.enters(unknown)

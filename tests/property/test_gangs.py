@@ -142,7 +142,7 @@ class GangMaster:
 
     def __init__(self, number, count, pool, runs_for):
         self.attempt = ApplicationAttemptId(ApplicationId(1, number), 1)
-        self.ledger = AskLedger(self.attempt, EAST, CapacitySplitter(patience=3), Gang(count, LIMIT_S))
+        self.ledger = AskLedger(self.attempt, EAST, CapacitySplitter(move_after_beats=3), Gang(count, LIMIT_S))
         self.pool, self.count, self.runs_for = pool, count, runs_for
         self.pending = {EAST: 0, WEST: 0}
         self.fresh = {EAST: [], WEST: []}

@@ -21,7 +21,7 @@ class AllAtOnce(CapacitySplitter):
     """Asks both for everything, unless the queue may not have so many, or one of them refuses."""
 
     def __init__(self):
-        super().__init__(patience=2)
+        super().__init__(move_after_beats=2)
         self._late = set()
 
     def split(self, demand, capacities):

@@ -260,7 +260,7 @@ class Relay(RuleBasedStateMachine):
 
     def a_splitter(self):
         """What decides where is asked, for each ledger a new one."""
-        return CapacitySplitter(patience=2)
+        return CapacitySplitter(move_after_beats=2)
 
     # ------------------------------------------------------------ plumbing
 

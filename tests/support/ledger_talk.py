@@ -38,7 +38,7 @@ class WatchingSplitter(CapacitySplitter):
     """Notes what the attempt has, and how it ended: True if it ran for as long as it was wanted."""
 
     def __init__(self):
-        super().__init__(patience=3)
+        super().__init__(move_after_beats=3)
         self.has = set()
         self.ran = {}
 

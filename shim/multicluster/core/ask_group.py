@@ -258,10 +258,10 @@ class AskGroup:
             self.queued[name] = min(self.queued[name], most)
         self.tidy()
 
-    def count_silence(self, patience: int) -> frozenset[SubClusterId]:
+    def count_silence(self, move_after_beats: int) -> frozenset[SubClusterId]:
         """Count a split for those that grant nothing though they have capacity; return all that grant nothing."""
         asked, capacities = self.asked(), self.plan.capacity if self.plan else {}
-        starving = {name for name in self.eligible if self.beats_without_grant(name) >= patience}
+        starving = {name for name in self.eligible if self.beats_without_grant(name) >= move_after_beats}
         for name in self.eligible:
             if name not in starving or not (capacities.get(name) or self.verified()[name]):
                 self.unresponsive[name] = self.unresponsive[name] if name in starving else 0
@@ -336,12 +336,14 @@ class AskGroup:
                 each.cut_hosts()
         self.queued = +self.queued
 
-    def row(self, local: Mapping[SubClusterId, int], avoided: frozenset[SubClusterId], patience: int) -> PendingRequest:
+    def row(
+        self, local: Mapping[SubClusterId, int], avoided: frozenset[SubClusterId], move_after_beats: int
+    ) -> PendingRequest:
         """Make the row for the queue's next cycle.
 
         Args:
             avoided: Sub-clusters where nothing new is to start.
-            patience: Beats without a grant after which a sub-cluster counts as unresponsive.
+            move_after_beats: Beats without a grant after which a sub-cluster counts as unresponsive.
         """
         return replace(
             self.request,
@@ -350,7 +352,7 @@ class AskGroup:
             queued=dict(+self.queued),
             may_use=frozenset(self.eligible),
             avoided=avoided,
-            unresponsive=frozenset(name for name, beats in self.unresponsive.items() if beats >= patience),
+            unresponsive=frozenset(name for name, beats in self.unresponsive.items() if beats >= move_after_beats),
             local={name: count for name, count in local.items() if count},
             weights={name: room.weight for name, room in self.eligible.items() if room.weight != 1.0},
             most_at=self.most_at,

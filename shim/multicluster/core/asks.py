@@ -77,7 +77,7 @@ class AskBook:
     """The groups of an attempt.
 
     Args:
-        patience: Beats without a grant after which an ask with a placement may move.
+        move_after_beats: Beats without a grant after which an ask with a placement may move.
         groups: Where they are kept: a splitter that carries out plans keeps in the same ones what became of them.
 
     Attributes:
@@ -86,12 +86,12 @@ class AskBook:
     """
 
     def __init__(
-        self, containers: Sized = (), patience: int = 10, groups: dict[AskKey, AskGroup] | None = None
+        self, containers: Sized = (), move_after_beats: int = 10, groups: dict[AskKey, AskGroup] | None = None
     ) -> None:
         self.allowance: ResourceVector | None = None
         self.gang: GangDemand | None = None
         self._containers = containers
-        self._patience = patience
+        self._move_after_beats = move_after_beats
         self._on_way: Counter[AskKey] = Counter()  # when the ApplicationMaster registered, and not said again since
         self._held_back: Mapping[AskKey, int] = {}
         self._calls_left = 0
@@ -290,7 +290,7 @@ class AskBook:
     ) -> Mapping[SubClusterId, int]:
         if splitter.takes_constraints:
             return splitter.split(request, capacities)
-        return split_constrained(request, capacities, self._patience)
+        return split_constrained(request, capacities, self._move_after_beats)
 
     def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
         """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""

@@ -97,7 +97,7 @@ class AskLedger:
         home: Where its ApplicationMaster runs.
         splitter: Decides which sub-cluster is asked.
         gang: Containers that are given together; None where each is by itself.
-        patience: Beats without a grant after which an ask with a placement may move.
+        move_after_beats: Beats without a grant after which an ask with a placement may move.
         grace: Answers of a scheduler that has restarted, before its ResourceManager is to be asked about containers
             that it may not know.
     """
@@ -108,14 +108,14 @@ class AskLedger:
         home: SubClusterId,
         splitter: AskSplitter,
         gang: Gang | None = None,
-        patience: int = 10,
+        move_after_beats: int = 10,
         grace: int = 3,
     ) -> None:
         self._attempt = attempt
         self._master = MasterSide(attempt)
         self._splitter = splitter
         self._containers = ContainerBook(splitter)
-        self._asks = AskBook(self._containers, patience, splitter.groups)
+        self._asks = AskBook(self._containers, move_after_beats, splitter.groups)
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
         self._outbox = Outbox(self._containers)

@@ -364,11 +364,11 @@ class PlannedSplitter:
 
     def _give_up_starving(self, group: AskGroup) -> frozenset[SubClusterId]:
         """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
-        patience = self._settings.move_after_beats
-        starving = group.count_silence(patience)
+        move_after_beats = self._settings.move_after_beats
+        starving = group.count_silence(move_after_beats)
         for each in group.allocations:
             if each.subcluster in starving and not each.is_pending:
-                group.unresponsive[each.subcluster] = patience
+                group.unresponsive[each.subcluster] = move_after_beats
                 self._break(group, each, each.count, stays_queued=True)
         group.unresponsive = +group.unresponsive
         group.tidy()

@@ -121,15 +121,15 @@ class CapacitySplitter:
     """Splits by free capacity.
 
     Args:
-        patience: Beats without a grant after which an ask may move.
+        move_after_beats: Beats without a grant after which an ask may move.
     """
 
     awaits_plan = False
     takes_constraints = False
 
-    def __init__(self, patience: int = 10) -> None:
+    def __init__(self, move_after_beats: int = 10) -> None:
         self.groups: dict[AskKey, AskGroup] = {}
-        self._patience = patience
+        self._move_after_beats = move_after_beats
 
     def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See the rules above."""
@@ -193,7 +193,7 @@ class CapacitySplitter:
         self, request: PendingRequest, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]
     ) -> None:
         """Take asks that starve back, as many as there is room for elsewhere."""
-        is_starving = {each: request.starved.get(each, 0) >= self._patience for each in kept}
+        is_starving = {each: request.starved.get(each, 0) >= self._move_after_beats for each in kept}
         room = sum(max(0, slots[each] - kept[each]) for each in kept if not is_starving[each])
         for each, standing in kept.items():
             if is_starving[each]:
@@ -323,20 +323,20 @@ _JUDGES = frozenset({ConstraintHandling.TOTALS, ConstraintHandling.ADDS})
 
 
 def split_constrained(
-    request: PendingRequest, capacities: Sequence[ClusterCapacity], patience: int
+    request: PendingRequest, capacities: Sequence[ClusterCapacity], move_after_beats: int
 ) -> Mapping[SubClusterId, int]:
     """Counts by sub-cluster, which add up to the request's count.
 
     Args:
         capacities: The sub-clusters as they are known now, the home among them.
-        patience: Beats without a grant after which an ask may move.
+        move_after_beats: Beats without a grant after which an ask may move.
     """
     tags = request.tags or TagCounts()
     places = [room for room in places_of(request, capacities) if room.subcluster not in request.rejected]
     if not places:
         return {next(room.subcluster for room in capacities if room.is_home): request.wanted}
     kept = {room.subcluster: request.standing.get(room.subcluster, 0) for room in places}
-    fresh = [room for room in places if request.starved.get(room.subcluster, 0) < patience]
+    fresh = [room for room in places if request.starved.get(room.subcluster, 0) < move_after_beats]
     if sum(kept.values()) == request.wanted == sum(kept[room.subcluster] for room in fresh):
         return {name: count for name, count in kept.items() if count}  # all of it waits, and not for too long
     slots = {room.subcluster: _slots(room, request, tags) for room in places}

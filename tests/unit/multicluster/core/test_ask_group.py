@@ -211,11 +211,11 @@ def test_hosts_are_named_where_the_plan_decides_on_them_and_nothing_waits_withou
 # ---------------------------------------------------------------------- the row of the next cycle
 
 
-def a_row(group, wanted=4, *, weights=None, avoided=frozenset(), patience=3, **demand):
+def a_row(group, wanted=4, *, weights=None, avoided=frozenset(), move_after_beats=3, **demand):
     weights = weights or {}
     group.request = PendingRequest(KEY, wanted, **demand)
     group.eligible = {name: ClusterCapacity(name, weight=weights.get(name, 1.0)) for name in (EAST, WEST)}
-    return group.row({EAST: 2, WEST: 0}, avoided, patience)
+    return group.row({EAST: 2, WEST: 0}, avoided, move_after_beats)
 
 
 def test_a_row_tells_what_is_allocated_queued_and_where_it_may_go():
@@ -229,9 +229,9 @@ def test_a_row_tells_what_is_allocated_queued_and_where_it_may_go():
 def test_a_row_names_weights_that_differ_from_one_and_clusters_that_were_silent_long_enough():
     group = a_group()
     group.unresponsive = Counter({EAST: 2, WEST: 3})
-    row = a_row(group, weights={EAST: 1.0, WEST: 0.5}, patience=3)
+    row = a_row(group, weights={EAST: 1.0, WEST: 0.5}, move_after_beats=3)
     assert (row.weights, row.unresponsive) == ({WEST: 0.5}, {WEST})
-    assert a_row(group, patience=4).unresponsive == frozenset()
+    assert a_row(group, move_after_beats=4).unresponsive == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ CAPACITIES = (a_room(EAST), a_room(WEST))
 class Split:
     """A splitter, and the demand that its ledger would give it."""
 
-    def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
-        self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=patience))
+    def __init__(self, wanted, capacities=CAPACITIES, move_after_beats=3, **demand):
+        self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=move_after_beats))
         self.demand = PendingRequest(KEY, wanted, **demand)
         self.capacities = capacities
 

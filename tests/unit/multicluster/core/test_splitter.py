@@ -28,8 +28,8 @@ def a_demand(total=10, **more):
     return PendingRequest(KEY, total, **more)
 
 
-def split(demand, *capacities, patience=3):
-    return dict(CapacitySplitter(patience).split(demand, capacities))
+def split(demand, *capacities, move_after_beats=3):
+    return dict(CapacitySplitter(move_after_beats).split(demand, capacities))
 
 
 def test_what_is_asked_for_is_split_by_free_room():

@@ -295,7 +295,7 @@ class Talk:
     """A ledger with a gang of four, and what it says."""
 
     def __init__(self, count=4, splitter=None):
-        self.ledger = AskLedger(ATTEMPT, EAST, splitter or CapacitySplitter(patience=3), Gang(count, LIMIT_S))
+        self.ledger = AskLedger(ATTEMPT, EAST, splitter or CapacitySplitter(move_after_beats=3), Gang(count, LIMIT_S))
         self.said, self.response_ids, self.answered = {}, {EAST: 0, GANG_WEST: 0}, None
         self.pending, self.released, self.remembered = {}, [], []
         self.number, self.now_s = 1, 0.0
