@@ -19,6 +19,7 @@ from scripts import (
     preference_figures,
     published_figures,
     sensitivity_figures,
+    short_task_figures,
 )
 from scripts.figure_tables import public_trace
 from scripts.papers.dag_pool.comparison import Factors
@@ -231,3 +232,15 @@ def test_what_soft_places_are_worth_by_what_is_lost_elsewhere(draw, at):
         preference_figures.mean_s(preference_figures.ROWS[f"alsched, {asks}"], jobs, 1) for asks in ("none", "soft")
     ]
     assert told == pytest.approx(found, rel=NEAR)
+
+
+@pytest.mark.parametrize(
+    ("order", "first"), [("plain", "plain YARN, jobs dealt in turn"), ("learnt-work", "`learnt-work`")]
+)
+def test_short_tasks_by_what_is_learnt(order, first):
+    row = row_of("scripts.short_task_figures 3 fifo fair fewest-tasks learnt-work", first)
+    draw = short_task_figures.DRAWS["steady"]
+    found = [
+        short_task_figures.mean_s(order, short_task_figures.made_jobs(seed, draw), seed, 0.5) for seed in (1, 2, 3)
+    ]
+    assert numbers_of(row[1])[0] == pytest.approx(fmean(found), rel=NEAR)
