@@ -525,3 +525,41 @@ async def test_where_access_lists_are_on_a_read_that_began_before_a_write_is_not
     assert await before == "RUNNING"
     assert await after == "KILLED"
     assert slow.asked == 2
+
+
+@pytest.mark.parametrize("behaviour", [AnswersProperly, IsNeverReached])
+@pytest.mark.parametrize("is_touched", [False, True])
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_part_of_one_is_asked_for_when_it_was_touched_and_it_is_known_to_answer(
+    federation, behaviour, is_touched, is_late
+):
+    polled_at_s = federation.view.part(EAST, Part.NODES).as_of_s
+    if is_late:
+        federation.view.note_failure(EAST, "refused", at_s=federation.clock.now_s())
+    await federation.clock.advance(0.5)
+    if is_touched:
+        federation.documents.mark_touched(EAST, Part.NODES)
+    federation.east.behave(behaviour())
+    federation.east.nodes.clear()
+    read = await federation.documents.part_of(EAST, Part.NODES)
+    is_asked = is_touched and not is_late
+    is_told = is_asked and behaviour is AnswersProperly
+    assert federation.asked() == [int(is_asked), 0]
+    assert (list(read.documents), json.loads(read.documents[EAST].raw) == {"nodes": {}}) == ([EAST], is_told)
+    as_of_s = federation.clock.now_s() if is_told else polled_at_s
+    assert (read.documents[EAST].as_of_s, read.freshness.as_of_s) == (as_of_s, as_of_s)
+    assert read.freshness.missing == (() if is_told or not (is_late or is_asked) else (EAST,))
+    assert read.version == federation.view.version(Part.NODES)
+
+
+@pytest.mark.parametrize("behaviour", [AnswersProperly, IsNeverReached])
+async def test_a_part_that_was_never_told_is_asked_for_even_of_one_that_is_late(behaviour):
+    federation = Federation()
+    federation.view.note_failure(EAST, "refused", at_s=federation.clock.now_s())
+    federation.east.behave(behaviour())
+    if behaviour is IsNeverReached:
+        with pytest.raises(HomeUnreachableError, match="sub-cluster east has not told its nodes yet; try again"):
+            await federation.documents.part_of(EAST, Part.NODES)
+        return
+    read = await federation.documents.part_of(EAST, Part.NODES)
+    assert (list(read.documents), read.freshness.missing) == ([EAST], (EAST,)), "polls of it fail"

@@ -324,3 +324,46 @@ async def test_each_field_of_the_record_of_a_move_is_that_of_its_new_home():
         (EAST, "it was ended there, to be moved")
     ]
     assert move == Move(AN_ID, "alice", EAST, WEST, is_done=True, reason=move.reason)
+
+
+class ForgetsIt:
+    """Ends an application as it is told to, and knows nothing of it afterwards."""
+
+    async def __call__(self, manager, request, _):
+        if is_kill(request):
+            answer = manager.take(request)
+            del manager.applications[AN_ID]
+            return answer
+        return manager.take(request)
+
+
+async def test_what_its_home_has_forgotten_in_the_same_life_has_ended_there():
+    federation, heddle = await waiting_at_east()
+    federation["east"].behave(ForgetsIt())
+    with pytest.raises(ConflictError, match="began, or ended, at east in the moment of its move"):
+        await moved(federation, heddle)
+    assert (federation.who_has(AN_ID), federation["west"].submissions) == ([], {})
+    record = await record_of(federation)
+    assert (record.home_subcluster, record.state) == (EAST, SubmissionState.SUBMITTED)
+
+
+@pytest.mark.parametrize("after_s", [60.0, 0.0])
+async def test_what_its_home_has_forgotten_in_a_restart_goes_on_only_if_nothing_can_be_on_its_way(after_s):
+    """The life of a home that began long after the last send knows all that it was sent; a younger one may not yet."""
+    federation, heddle = await waiting_at_east()
+    federation["east"].behave(MisbehavesFor(IsNeverReached(), times=99, applies=is_kill))
+    assert not (await moved(federation, heddle)).is_done
+    leaving = await record_of(federation)
+    await federation.clock.advance(after_s)
+    federation["east"].behave(AnswersProperly())
+    federation["east"].restart(forgets=True)
+    await federation.wait_for(heddle.poll())
+    assert await federation.wait_for(heddle.repair.rehoming.go_on(leaving)) == ""
+    record = await record_of(federation)
+    home = WEST if after_s else EAST
+    assert (record.home_subcluster, federation.who_has(AN_ID)) == (home, [home])
+    assert (record.home_started_on_ms, record.decision.is_left) == (federation[home].started_on_ms, False)
+    assert record.intended_at_ms > leaving.intended_at_ms or not after_s
+    assert record.intent_id != leaving.intent_id
+    shown = heddle.view.applications.find(AN_ID)
+    assert shown.summary.home_subcluster == home

@@ -13,7 +13,10 @@ from shim.federation.core.federation_view import (
     Part,
     PartDocument,
     PendingPlacement,
+    SubClusterView,
     ViewSettings,
+    by_short_name,
+    find_queue,
 )
 from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
 
@@ -543,3 +546,56 @@ def test_who_is_late_is_looked_for_once_while_it_cannot_be_another(late_after_s,
     monkeypatch.setattr(FederationView, "state", state)
     assert [view.late(each) for each in asked_s] == [()] * 4 + [(EAST,)] * 2
     assert list(dict.fromkeys(looked)) == [101.0, 105.999, 106.1]
+
+
+def queue_found(scheduler, name, *reports, has_index=True):
+    queues = {each.path: each for each in reports}
+    seen = SubClusterView(EAST, SubClusterState.RUNNING, 1.0, scheduler=scheduler, queues=queues)
+    found = find_queue(replace(seen, short_names=by_short_name(queues)) if has_index else seen, name)
+    return None if found is None else found.path
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+@pytest.mark.parametrize(
+    ("scheduler", "name", "found"),
+    [
+        ("capacityScheduler", "root.a.dev", "root.a.dev"),
+        ("capacityScheduler", "dev", "root.a.dev"),
+        ("capacityScheduler", "a", "root.a"),
+        ("capacityScheduler", "twice", "root.b.twice"),
+        ("capacityScheduler", "root", "root"),
+        ("capacityScheduler", "root.made.alice", "root.made"),
+        ("capacityScheduler", "root.a.alice", None),
+        ("capacityScheduler", "made.alice", None),
+        ("capacityScheduler", "a.dev", None),
+        ("capacityScheduler", "nowhere", None),
+        ("capacityScheduler", "root.nowhere", None),
+        ("capacityScheduler", "", None),
+        ("fairScheduler", "dev", "root"),
+        ("fairScheduler", "a.dev", "root.a.dev"),
+        ("fairScheduler", "root.a.dev", "root.a.dev"),
+        ("fairScheduler", "a", "root.a"),
+        ("fairScheduler", "root.a.alice.more", "root.a"),
+        ("fairScheduler", "a.alice", "root.a"),
+        ("fairScheduler", "root", "root"),
+        ("fifoScheduler", "dev", "root"),
+        ("fifoScheduler", "nowhere", "root"),
+    ],
+)
+def test_a_queue_is_found_by_the_rules_of_its_scheduler(scheduler, name, found, has_index):
+    reports = [
+        a_queue_report("root", is_leaf=False),
+        a_queue_report("root.a", is_leaf=False),
+        a_queue_report("root.a.dev"),
+        a_queue_report("root.a.twice", is_leaf=False),
+        a_queue_report("root.b", is_leaf=False),
+        a_queue_report("root.b.twice"),
+        a_queue_report("root.made", is_leaf=False, creates_children=True),
+    ]
+    assert queue_found(scheduler, name, *reports, has_index=has_index) == found
+
+
+def test_where_no_queue_is_told_none_is_found():
+    for scheduler in ("capacityScheduler", "fairScheduler", "fifoScheduler"):
+        assert queue_found(scheduler, "root.a") is None
+    assert queue_found("capacityScheduler", "b", a_queue_report("root.a.b", is_leaf=False)) == "root.a.b"

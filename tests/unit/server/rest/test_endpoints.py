@@ -148,3 +148,20 @@ CHANGES_OF_ONE = {
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
 def test_reads_and_changes_of_what_each_cluster_has_for_itself_may_be_sent_to_one(row):
     assert row.may_be_carried is (row.method == "GET" or f"{row.method} {row.path}" in CHANGES_OF_ONE)
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/apps", "OPTIONS,HEAD,POST,GET"),
+        ("/apps/new-application", "OPTIONS,POST"),
+        ("/metrics", "OPTIONS,HEAD,GET"),
+        ("/apps/application_1_0001/state", "OPTIONS,HEAD,GET,PUT"),
+        ("/delegation-token", "OPTIONS,DELETE,POST"),
+        ("/scheduler-conf", "OPTIONS,HEAD,GET,PUT"),
+    ],
+)
+def test_the_methods_of_a_path_are_told_in_one_order(path, methods):
+    match = find(BASE + path)
+    assert match is not None
+    assert allowed_methods(match) == methods

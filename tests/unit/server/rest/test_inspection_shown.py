@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec import UNSET
 
+from heddle import applications
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, AdmissionWord
@@ -114,3 +115,9 @@ def test_ages_of_candidates_and_verdicts_are_rounded_and_never_infinite(age_s, t
     candidate = Candidate(SubClusterId("east"), 0.5, "it is free", age_s)
     (shown,) = shown_candidates(HomeDecision(None, "", (candidate,)))
     assert (shown.cluster, shown.score, shown.reason, shown.age_s) == ("east", 0.5, "it is free", told)
+
+
+@pytest.mark.parametrize(("since_ms", "until_ms", "waited_s"), [(1000, 4500, 3.5), (2001, 2002, 0.001), (7, 7, 0.0)])
+def test_a_wait_is_told_from_when_until_when_and_how_long(since_ms, until_ms, waited_s):
+    shown = shown_waited(Waited(since_ms, until_ms, "its turn"))
+    assert shown == applications.Waited(since_ms, until_ms, waited_s, "its turn")

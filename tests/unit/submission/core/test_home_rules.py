@@ -10,7 +10,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import PartitionReport, QueueReport, QueueUser
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import Admission, SubClusterState
+from shim.domain.subclusters import Admission, HaState, SubClusterState
 from shim.domain.submissions import Candidate, HomeDecision, Refusal
 from shim.federation.core.federation_view import SubClusterView
 from shim.submission.core.home_refusals import refusal_of
@@ -22,6 +22,7 @@ from shim.submission.core.home_rules import (
     _above_for_good,
     _above_for_now,
     _exceeds_users_limit,
+    _fails,
     _fills_queue,
     _fills_share_of_masters,
     _fills_share_of_masters_alone,
@@ -29,6 +30,11 @@ from shim.submission.core.home_rules import (
     _has_full_queue,
     _has_full_user,
     _has_no_free_node,
+    _has_no_leaf,
+    _is_inactive,
+    _is_late,
+    _is_unread,
+    _never_told,
     _runs_its_most,
     _runs_nothing,
 )
@@ -279,3 +285,39 @@ def test_who_refuses_is_who_would_in_the_best_words(named):
             assert found.refusal == Refusal("org.apache.hadoop.yarn.exceptions.YarnException", words)
         else:
             assert found == decision
+
+
+@pytest.mark.parametrize("scheduler", [CAPACITY, FAIR])
+@pytest.mark.parametrize("creates", [True, False])
+@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize("name", ["root.dev", "dev", "root", "root.dev.x", "dev.x", "rootdev"])
+def test_a_parent_takes_nothing_unless_it_makes_the_queue_that_is_asked_for(scheduler, creates, is_leaf, name):
+    """A fair scheduler makes what is below a parent; the parent itself takes nothing there either."""
+    queue = a_queue_report("root.dev", is_leaf=is_leaf, creates_children=creates)
+    question = replace(asking(queue, scheduler=scheduler), queue_name=name)
+    is_named = name in {"root.dev", "dev"}
+    is_refused = not is_leaf and not creates and (scheduler == CAPACITY or is_named)
+    assert _has_no_leaf(question) == ("queue root.dev is a parent" if is_refused else None)
+    assert _has_no_leaf(replace(question, queue=None)) is None
+
+
+@pytest.mark.parametrize("state", list(SubClusterState))
+@pytest.mark.parametrize("ha_state", [None, HaState.ACTIVE, HaState.STANDBY, HaState.INITIALIZING])
+def test_a_cluster_that_does_not_serve_is_told_by_its_state(state, ha_state):
+    seen = {"state": state, "ha_state": ha_state, "age_s": 7.4, "failure": "refused"}
+    question = asking(None)
+    question = replace(question, subcluster=replace(question.subcluster, **seen))
+    told = (_never_told(question), _is_late(question), _is_inactive(question), _fails(question))
+    named = (ha_state or HaState.STOPPED).value
+    assert told == (
+        "has never answered (refused)" if state is SubClusterState.NEW else None,
+        "last seen 7 s ago" if state is SubClusterState.LOST else None,
+        f"its ResourceManager is {named}" if state is SubClusterState.RECOVERING else None,
+        "does not answer now (refused)",
+    )
+    well = replace(question, subcluster=replace(question.subcluster, failure=""))
+    assert _never_told(well) == ("has not reported yet" if state is SubClusterState.NEW else None)
+    assert (_fails(well), _is_unread(well)) == (
+        None,
+        None if state is SubClusterState.NEW else "its queues are not known yet",
+    )
