@@ -28,6 +28,7 @@ SKEW_HARMFUL_S = 30.0
 
 _OLDEST = (2, 10)
 _MOST_NAMED = 10
+_ADMIN = "admin_rpc"
 _ACLS = "yarn.acl.enable"
 _AGGREGATION = "yarn.log-aggregation-enable"
 _EPOCH = "yarn.resourcemanager.epoch"
@@ -71,7 +72,11 @@ def _admission(facts: FederationFacts) -> Iterator[Finding]:
 def _addresses(facts: FederationFacts) -> Iterator[Finding]:
     """A sub-cluster of web services alone: what comes in at a server of Hadoop RPC cannot go on to it."""
     for each in facts.subclusters:
-        if each.lacking and not each.is_retired:
+        if each.is_retired or not each.lacking:
+            continue
+        if each.lacking == (_ADMIN,):  # nobody needs it who has not asked for it
+            yield Finding("addresses", Level.OK, each.id, f"it has no {_ADMIN}: yarn rmadmin through Heddle misses it")
+        else:
             message = f"it has no {', '.join(each.lacking)}: what comes by Hadoop RPC cannot go there"
             advice = f'set conf, or each of them, in its [[subcluster]]; or server.{each.lacking[0]} = "" for no server'
             yield Finding("addresses", Level.WARNING, each.id, message, advice)
