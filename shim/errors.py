@@ -207,8 +207,16 @@ class ResourceManagerError(HeddleError):
 
 
 def reason_of(error: Exception) -> str:
-    """The message of an error, without the sub-cluster's id where that is told already."""
-    return error.reason if isinstance(error, ResourceManagerError) else str(error)
+    """The message of an error, without what is told already: the id of a sub-cluster, the name of a file."""
+    match error:
+        case ResourceManagerError():
+            return error.reason
+        case OSError(strerror=str() as words):
+            return words
+        case UnicodeDecodeError():
+            return f"its byte {error.start} is no {error.encoding.upper()}"
+        case _:
+            return str(error)
 
 
 class NeverReachedError(ResourceManagerError):

@@ -4,6 +4,7 @@ A call that may be repeated is sent again when nobody answers, or the server say
 only where it cannot have been done: nothing was reached, or the server says that it has refused to hear it (429).
 """
 
+import re
 import ssl
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -138,6 +139,9 @@ def read_as(answer: httpx.Response, call: Call[T], server: str) -> T:
         ) from exc
 
 
+_NUMBER_OF_ERROR = re.compile(r"^\[Errno -?\d+\] ")
+
+
 def freshness_of(answer: httpx.Response) -> Freshness:
     """What an answer says of its own age."""
     named = (each.strip() for each in answer.headers.get("Heddle-Missing", "").split(","))
@@ -152,7 +156,8 @@ def translated(error: httpx.HTTPError | httpx.InvalidURL, server: str, call: Cal
     if told := _told_of_tls(server, error):
         return UntrustedServerError(told[0], where=where, next_=told[1])
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)):
-        what = f"no Heddle at {server}: {str(error).rstrip('.') or 'it does not answer'}"
+        reason = _NUMBER_OF_ERROR.sub("", str(error)).rstrip(".") or "it does not answer"
+        what = f"no Heddle at {server}: {reason}"
         return NotReachedError(what, where=where, next_="Start one with `heddle serve`, or name another")
     if isinstance(error, httpx.TimeoutException):
         seconds = error.request.extensions.get("timeout", {}).get("read") if _has_request(error) else None

@@ -23,7 +23,7 @@ from shim.config.editing import alone, replace_file, with_cluster, with_cluster_
 from shim.config.loader import Config, ConfigFile, StoredClusters, cluster_tables
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
-from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, VersionConflictError
+from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, VersionConflictError, reason_of
 from shim.federation.administration import AdministrationService
 from shim.ports.clock import Clock
 from shim.ports.queue_stores import PolicyStore, PolicyVersion
@@ -246,7 +246,7 @@ def _whole(file: ConfigFile) -> str:
     try:
         return file.path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConflictError(f"{file.path} cannot be read: {exc}") from exc
+        raise ConflictError(f"{file.path} cannot be read: {reason_of(exc)}") from exc
 
 
 def _version(file: ConfigFile) -> PolicyVersion:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shim.config.masters import MastersConfig
 from shim.config.sections import SecurityConfig
-from shim.errors import ConfigError
+from shim.errors import ConfigError, reason_of
 
 _COLLECTIONS = (10_000, 5, 100)
 """New objects before a look at the youngest; such looks before one at the middle-aged; such before one at all.
@@ -163,7 +163,7 @@ def _read_private(file: Path, key: str) -> bytes:
     try:
         mode, secret = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
     except OSError as exc:
-        raise ConfigError(str(file), key, f"cannot be read: {exc}") from exc
+        raise ConfigError(str(file), key, f"cannot be read: {reason_of(exc)}") from exc
     if mode & _OTHERS and not is_credential(file):
         message = f"others may read or write it (mode {mode:04o}): chmod 600 {file}"
         raise ConfigError(str(file), key, message)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import structlog
 
-from shim.errors import ConfigError
+from shim.errors import ConfigError, reason_of
 
 _LOOK_EVERY_S = 1.0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -213,7 +213,7 @@ def _check_key(key: Path, section: str) -> None:
     try:
         mode = stat.S_IMODE(key.stat().st_mode)
     except OSError as exc:
-        raise ConfigError(str(key), f"{section}.key", f"cannot be read: {exc}") from exc
+        raise ConfigError(str(key), f"{section}.key", f"cannot be read: {reason_of(exc)}") from exc
     if mode & _OTHERS:
         message = f"others may read or write it (mode {mode:04o}): chmod 600 {key}"
         raise ConfigError(str(key), f"{section}.key", message)

@@ -10,7 +10,7 @@ import typer
 
 from shim.cli.front import ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
-from shim.errors import ConfigError
+from shim.errors import ConfigError, reason_of
 from shim.telemetry import escape
 from shim.telemetry.audit_chain import ChainFindings, ChainHead, ChainSummary, verify
 from shim.telemetry.audit_file import read_kept_head
@@ -58,7 +58,7 @@ def verify_files(files: Files, *, head: Kept = None, key: KeyFile = None, output
     except ConfigError as exc:
         fail(str(exc), ExitCode.USAGE)
     except OSError as exc:
-        fail(f"an audit file cannot be read: {exc}", ExitCode.USAGE)
+        fail(f"{exc.filename or 'an audit file'} cannot be read: {reason_of(exc)}", ExitCode.USAGE)
     unsealed = [file for file, each in beside.items() if secret and each is not None and not each.is_sealed(secret)]
     troubles = [f"{file}.head has no seal of this key: it may be an older end, or anybody's" for file in unsealed]
     notes = [] if any(beside.values()) else ["no FILE.head is there: a cut of the end shows by --head alone"]

@@ -35,7 +35,7 @@ from shim.cli.reload import wait_until
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.config.editing import alone, replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
 from shim.config.loader import parse
-from shim.errors import ConfigError, HeddleError, NotFoundError
+from shim.errors import ConfigError, HeddleError, NotFoundError, reason_of
 from shim.telemetry import escape
 
 _OF_LISTS = f"{EXIT_CODES} Of a file: 3 no such cluster or key."
@@ -310,7 +310,7 @@ def apply_(
     try:
         text = alone(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as exc:
-        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+        fail(f"{file} cannot be read: {reason_of(exc)}", ExitCode.USAGE)
     except ConfigError as exc:
         fail_for_config(exc)
     note = message or f"the clusters of {file.name}"
@@ -412,7 +412,7 @@ def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:
         if write:
             replace_file(file, after)
     except OSError as exc:
-        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+        fail(f"{file} cannot be read: {reason_of(exc)}", ExitCode.USAGE)
     except ConfigError as exc:
         fail_for_config(exc)
     except HeddleError as exc:

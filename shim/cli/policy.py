@@ -14,6 +14,7 @@ from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
 from shim.cli.policy_advice import advise
 from shim.cli.settings import DEFAULT_SERVER, DryRun
+from shim.errors import reason_of
 from shim.scheduling.parameters import parameters_of
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
@@ -284,7 +285,7 @@ def text_of_policy(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+        fail(f"{file} cannot be read: {reason_of(exc)}", ExitCode.USAGE)
 
 
 def _difference(heddle: Front, text: str, name: str) -> list[str]:

@@ -56,7 +56,7 @@ from shim.config.tree import (
 from shim.domain.addresses import split_address
 from shim.domain.queues import PLAIN
 from shim.domain.users import USER_NAME
-from shim.errors import ConfigError
+from shim.errors import ConfigError, reason_of
 
 # `[tez]`, `[spark]`, `[hdfs]`: where the stages of jobs can be read.
 
@@ -211,7 +211,9 @@ def load(
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(source, "(file)", f"cannot be read: {exc}. `heddle serve -c FILE` names another") from exc
+        raise ConfigError(
+            source, "(file)", f"cannot be read: {reason_of(exc)}. `heddle serve -c FILE` names another"
+        ) from exc
     return parse(text, source=source, environment=environment or {}, stored=stored)
 
 

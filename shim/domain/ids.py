@@ -31,6 +31,7 @@ _CONTAINER = re.compile(
     r"container_(?:e([0-9]{1,10})_)?([0-9]{1,19})_([0-9]{1,10})_([0-9]{1,10})_([0-9]{1,19})", re.ASCII
 )
 _NODE = re.compile(r"([^:/\s]{1,255}):([0-9]{1,5})", re.ASCII)
+_UNSEEN = ":-1"
 _INT64 = 2**63
 _INT32 = 2**31
 _EPOCH_SHIFT = 40  # ContainerId.CONTAINER_ID_BITMASK: the epoch stands above the low 40 bits
@@ -165,13 +166,16 @@ class NodeId:
     def printed(cls, text: str) -> Self:
         """Read what `NodeId.toString` prints: also of an IPv6 address, which `NodeId.fromString` does not read.
 
+        A host that a ResourceManager is told to exclude and has not seen in its life has the port -1 (`UnknownNodeId`).
+
         Raises:
             MalformedIdError: If it prints nothing like that.
         """
-        found = split_told_address(text)
+        is_unseen = text.endswith(_UNSEEN)
+        found = split_told_address(f"{text.removesuffix(_UNSEEN)}:0" if is_unseen else text)
         if found is None:
             raise MalformedIdError(f"not a node id: {text[:80]!r} (host:port)")
-        return cls(*found)
+        return cls(found[0], -1 if is_unseen else found[1])
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

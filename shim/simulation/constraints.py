@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.domain.resources import Need
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, reason_of
 from shim.simulation.traces import Workload, workload_of
 
 _SLOT = (1,)
@@ -99,7 +99,7 @@ def _text_of(path: Path) -> str:
         content = path.read_bytes()
         return (gzip.decompress(content) if content.startswith(_GZIP_MAGIC) else content).decode()
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise BadRequestError(f"the constraint file {path} cannot be read: {error}") from error
+        raise BadRequestError(f"the constraint file {path} cannot be read: {reason_of(error)}") from error
 
 
 def _workers_of(path: Path, text: str) -> tuple[int, ...]:

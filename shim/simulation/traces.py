@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, reason_of
 
 _SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783, "syn250": math.inf}
 """Mean task time below which a job is short, by a part of the trace's name (published with Eagle).
@@ -110,7 +110,7 @@ def read_trace(
     try:
         lines = path.read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequestError(f"the trace {path} cannot be read: {error}") from error
+        raise BadRequestError(f"the trace {path} cannot be read: {reason_of(error)}") from error
     jobs = [
         _job_of(line, index, f"{path} line {index + 1}", whole_seconds=whole_seconds)
         for index, line in enumerate(lines[:first_jobs])

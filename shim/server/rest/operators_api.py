@@ -28,7 +28,7 @@ from heddle import cluster_lists, models
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
-from shim.errors import StoreUnavailableError, UnavailableError
+from shim.errors import StoreUnavailableError, UnavailableError, reason_of
 from shim.federation.findings import LineResult
 from shim.scheduling.shadow_report import Difference, DifferenceKind, ShadowReport
 from shim.server.rest.own_endpoints import (
@@ -76,7 +76,7 @@ def _found(file: Path, search: str, limit: int) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except OSError as exc:
-        raise UnavailableError(f"the audit file {file} cannot be read: {exc}") from exc
+        raise UnavailableError(f"the audit file {file} cannot be read: {reason_of(exc)}") from exc
     return list(islice((entry for entry in entries if has_words(entry.values(), search)), limit))
 
 

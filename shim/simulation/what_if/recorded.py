@@ -17,7 +17,7 @@ from shim.config.text_files import text_of
 from shim.domain.ids import ApplicationId, MalformedIdError
 from shim.domain.resources import ResourceVector
 from shim.domain.users import MalformedUserNameError, canonical_user
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, reason_of
 from shim.simulation.cluster.jobs import ModelledStage
 from shim.simulation.policy_runs.jobs import PolicyJob
 from shim.simulation.policy_runs.sls import MOST_BYTES, SLSJob, json_documents, policy_job, read_sls
@@ -56,7 +56,7 @@ def history_of_file(file: Path, most_jobs: int) -> RecordedHistory:
     try:
         text = text_of(file, MOST_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequestError(f"the history {file} cannot be read: {error}") from error
+        raise BadRequestError(f"the history {file} cannot be read: {reason_of(error)}") from error
     return history_of_text(text, str(file), most_jobs)
 
 

@@ -193,9 +193,19 @@ def test_paths_start_in_the_folder_of_the_file(tmp_path):
     assert str(load(file).subclusters[0].conf) == "/etc/hadoop/east"
 
 
-def test_a_missing_file_is_a_configuration_error(tmp_path):
-    with pytest.raises(ConfigError, match=r"nowhere\.toml.*cannot be read"):
-        load(tmp_path / "nowhere.toml")
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(None, "No such file or directory"), ("", "Is a directory"), (b"id = \xff", "its byte 5 is no UTF-8")],
+)
+def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(tmp_path, content, why):
+    file = tmp_path / "nowhere.toml"
+    if content == "":
+        file.mkdir()
+    elif content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    assert str(refused.value) == f"{file}: (file): cannot be read: {why}. `heddle serve -c FILE` names another"
 
 
 @given(st.text(max_size=200))

@@ -97,3 +97,15 @@ def test_a_container_number_is_read_up_to_the_largest_that_hadoop_can_hold():
     assert largest.number == 2**63 - 1
     with pytest.raises(MalformedIdError):
         ContainerId.parse(f"container_e{2**23}_1_0001_01_000000")
+
+
+@pytest.mark.parametrize("host", ["node7.example.org", "198.18.5.3", "fe80::1", "[fe80::1]"])
+def test_a_host_that_was_excluded_and_never_seen_has_no_port(host):
+    node = NodeId.printed(f"{host}:-1")
+    assert (node, str(node)) == (NodeId(host, -1), f"{host}:-1")
+
+
+@pytest.mark.parametrize("text", ["a:-2", ":-1", "a b:-1", "a:-1:-1", "-1"])
+def test_no_other_port_is_less_than_nothing(text):
+    with pytest.raises(MalformedIdError):
+        NodeId.printed(text)

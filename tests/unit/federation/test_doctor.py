@@ -112,7 +112,7 @@ def test_finds(east, expected):
 
 
 def test_finds_a_sub_cluster_that_hadoop_rpc_cannot_reach():
-    told = [each for each in examine(FederationFacts((replace(EAST, lacking=("admin_rpc",)), WEST)))]
+    told = examine(FederationFacts((replace(EAST, lacking=("admin_rpc",)), WEST)))
     assert [each.level for each in told if each.check == "addresses"] == [Level.OK]
     lacking = replace(EAST, lacking=("client_rpc", "admin_rpc"))
     assert trouble(lacking, WEST) == {("addresses", "east", Level.WARNING)}

@@ -109,6 +109,20 @@ def test_of_a_submission_that_cannot_have_arrived_it_is_said(trouble: Outcome, k
     assert not isinstance(caught.value, SubmissionUnknownError)
 
 
+@pytest.mark.parametrize(
+    ("told_as", "why"),
+    [
+        ("[Errno 111] Connection refused", "Connection refused"),
+        ("[Errno -2] Name unknown.", "Name unknown"),
+        ("", "it does not answer"),
+    ],
+)
+def test_where_no_heddle_is_reached_the_cause_is_in_words(told_as: str, why: str) -> None:
+    with pytest.raises(NotReachedError) as caught:
+        Scripted(httpx.ConnectError(told_as)).client.clusters()
+    assert f"no Heddle at {SERVER}: {why}. Start one" in str(caught.value)
+
+
 @pytest.mark.parametrize("call", [CALLS.retire("east"), MANAGER_CALLS.format_scheduler_configuration()])
 def test_what_does_harm_twice_is_never_asked_twice(call: Call[Any]) -> None:
     heddle = Scripted(LOST)

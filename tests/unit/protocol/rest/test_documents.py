@@ -119,6 +119,12 @@ def test_an_odd_row_within_a_node_costs_itself(odd):
     assert (node.total, +read.left_out) == (ResourceVector(8, 1, {"gpu": 2}), {"resource types": 1})
 
 
+def test_a_host_that_is_excluded_and_was_never_seen_is_a_row():
+    row = b'{"rack":"/default-rack","state":"DECOMMISSIONED","id":"198.18.5.3:-1","nodeHostName":"198.18.5.3"}'
+    (node,) = read_nodes(b'{"nodes":{"node":[%s]}}' % row)
+    assert (str(node.node), node.state, node.total) == ("198.18.5.3:-1", "DECOMMISSIONED", ResourceVector())
+
+
 def test_a_node_is_in_the_partition_that_can_be_read_or_in_none():
     read = NodeReader()
     rows = node_objects(b'{"nodes":{"node":[{"id":"n1:1","nodeLabels":[5,"gpu"]},{"id":"n2:1","nodeLabels":[5]}]}}')
