@@ -107,6 +107,6 @@ async def test_labels_are_told_of_each_cluster_with_the_nodes_that_run_and_what_
     cells = [each.partition("</td>")[0].partition(">")[2] for each in answer.body.decode().split("<td")[1:]]
     assert [cells[at : at + 5] for at in range(0, 15, 5)] == [
         ["&lt;DEFAULT_PARTITION&gt;", "east", "1", "8192", "8"],
-        ["&lt;DEFAULT_PARTITION&gt;", "west", "0", "0", "0"],
         ["gpu", "east", "1", "8192", "8"],
+        ["&lt;DEFAULT_PARTITION&gt;", "west", "0", "0", "0"],
     ]
