@@ -17,7 +17,7 @@ from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.errors import reason_of
 from shim.scheduling.parameters import parameters_of
 from shim.scheduling.policy import WORKLOAD_FACTS, World
-from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_rejection
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
@@ -256,7 +256,7 @@ def _kind_row(kind: PolicyKind) -> dict[str, str]:
     return {
         "policy": kind.name,
         "worlds": ", ".join(_worlds(kind)) or "none",
-        "queue": f'containers = "{kind.name}"' if may_queue else f"no: {queue_objection(kind.name)}",
+        "queue": f'containers = "{kind.name}"' if may_queue else f"no: {queue_rejection(kind.name)}",
         "summary": kind.summary,
         "needs": "; ".join(sorted(fact.value for fact in kind.needs)),
         "source": kind.source,

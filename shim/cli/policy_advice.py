@@ -16,7 +16,7 @@ from shim.config.loader import load as load_config
 from shim.config.loader import parse
 from shim.domain.queues import UNORDERED
 from shim.errors import BadRequestError, ConfigError
-from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_rejection
 
 if TYPE_CHECKING:
     from shim.simulation.cluster.spec import ModelledClusterSpec
@@ -127,7 +127,7 @@ def _policies(compare: str, against: str) -> list[str]:
     policies = options.names_in(compare) if compare else list(QUEUE_POLICIES)
     for name in (against, *policies):
         if name not in QUEUE_POLICIES and name != UNORDERED:
-            why = queue_objection(name) or "there is no such policy"
+            why = queue_rejection(name) or "there is no such policy"
             raise BadRequestError(f"{name}: {why}; a queue can have {', '.join((UNORDERED, *QUEUE_POLICIES))}")
     return policies
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from shim.config.tree import AUTO, Key, key, section
 from shim.domain.ids import SubClusterId
-from shim.domain.limits import TextKind, objection
+from shim.domain.limits import TextKind, rejection
 from shim.domain.placement_rules import (
     KNOWN_GROUPS,
     TAG,
@@ -34,9 +34,9 @@ from shim.scheduling.queue_policies import (
     PARAMETERS,
     QUEUE_POLICIES,
     SHADOW_POLICIES,
-    parameter_objection,
-    queue_objection,
-    shadow_objection,
+    parameter_rejection,
+    queue_rejection,
+    shadow_rejection,
     with_parameters,
 )
 
@@ -110,7 +110,7 @@ class QueueConfig:
             "where, and so does `medea` for asks with tags; `sparrow` asks two sub-clusters that are drawn, and "
             '`omega` plans on random nodes (policies.md). Needs `span.placement = "heddle"`.',
             choices=(AUTO, UNORDERED, *QUEUE_POLICIES),
-            objection=queue_objection,
+            rejection=queue_rejection,
         ),
     )
     shadow: str = key(
@@ -119,7 +119,7 @@ class QueueConfig:
             "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
             "`heddle policy shadow` shows where the two differ (docs/researchers/policies.md).",
             choices=("none", *SHADOW_POLICIES),
-            objection=shadow_objection,
+            rejection=shadow_rejection,
         ),
     )
     parameters: Mapping[str, object] = section(
@@ -339,7 +339,7 @@ def check_policy(tables: PolicyConfig, subclusters: Sequence[str], source: str) 
                 message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
                 raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
         for name, value in queue.parameters.items():
-            if said := parameter_objection((queue.containers, queue.shadow), name, value):
+            if said := parameter_rejection((queue.containers, queue.shadow), name, value):
                 raise ConfigError(source, f"{where}.{name}", said)
         _check_places(queue, where, source)
     _check_guarantees(queues, source)
@@ -395,7 +395,7 @@ def _check_constraints(constraints: Sequence[ConstraintConfig], groups: Sequence
 
 def _check_name(path: str, where: str, source: str) -> None:
     """Refuse a name of a queue that a ResourceManager cannot take."""
-    if said := objection(TextKind.QUEUE, path):
+    if said := rejection(TextKind.QUEUE, path):
         raise ConfigError(source, where, said)
 
 

@@ -50,7 +50,7 @@ class Key:
         least: Smallest number allowed.
         most: Largest number allowed.
         choices: The values allowed, if they are few.
-        objection: Why a value that is none of these is not allowed; empty for those of which nothing is known.
+        rejection: Why a value that is none of these is not allowed; empty for those of which nothing is known.
         pattern: Regular expression that the whole of a text (or each text of a list) matches.
         form: `pattern` in words, for messages.
         example: A value that is allowed, for messages; the default if that is a text.
@@ -63,7 +63,7 @@ class Key:
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
-    objection: Callable[[str], str] | None = None
+    rejection: Callable[[str], str] | None = None
     pattern: str = ""
     form: str = ""
     example: str = ""
@@ -311,7 +311,7 @@ def _scalar(type_: Any, raw: Any, origin: Origin, path: str, about: Key) -> Any:
 
 def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
     if about.choices and value not in about.choices:
-        if about.objection is not None and (why := about.objection(str(value))):
+        if about.rejection is not None and (why := about.rejection(str(value))):
             raise origin.error(path, f"{_shown(value)} cannot be had: {why}; choose one of {', '.join(about.choices)}")
         raise origin.error(path, unknown_name(f"value {_shown(value)}", str(value), about.choices))
     if about.pattern and re.fullmatch(about.pattern, str(value)) is None:

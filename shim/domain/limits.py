@@ -68,7 +68,7 @@ MOST_PARTS = 64
 _SHOWN = 80  # characters of a text that a message repeats
 
 
-def objection(kind: TextKind, text: str) -> str:
+def rejection(kind: TextKind, text: str) -> str:
     """Reason why a text cannot be taken; empty if it can."""
     limit = LIMITS[kind]
     # a character has four bytes at most: a short text need not be encoded
@@ -76,10 +76,10 @@ def objection(kind: TextKind, text: str) -> str:
         return f"the {kind.value} {text[:_SHOWN]!r}... is longer than {limit.most_bytes} bytes"
     if limit.forbidden.search(text):
         return f"the {kind.value} {text[:_SHOWN]!r} has a character that may not stand in it"
-    return _objection_to_queue(text) if kind is TextKind.QUEUE and text else ""
+    return _rejection_of_queue(text) if kind is TextKind.QUEUE and text else ""
 
 
-def _objection_to_queue(text: str) -> str:
+def _rejection_of_queue(text: str) -> str:
     """A ResourceManager knows no such queue; what else it might read there, no access list has checked."""
     if text != text.strip():
         return f"the queue {text[:_SHOWN]!r} begins or ends with a blank"
@@ -90,7 +90,7 @@ def _objection_to_queue(text: str) -> str:
     return ""
 
 
-def count_objection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
+def count_rejection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
     """Reason why a list of texts cannot be taken; empty if it can.
 
     Args:
@@ -103,4 +103,4 @@ def count_objection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
     readable = [text for text in found if isinstance(text, str)]
     if len(readable) < len(found):
         return f"the {kind.value} is not UTF-8"
-    return next(filter(None, (objection(kind, text) for text in readable)), "")
+    return next(filter(None, (rejection(kind, text) for text in readable)), "")

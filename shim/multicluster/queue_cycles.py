@@ -52,7 +52,7 @@ from shim.scheduling.durations import DurationModel, FormerRuns, RecurringJobMod
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlans
-from shim.scheduling.queue_policies import asks_solver, is_solved_apart, queue_policy, shadow_objection
+from shim.scheduling.queue_policies import asks_solver, is_solved_apart, queue_policy, shadow_rejection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
@@ -551,7 +551,7 @@ class QueueShadows:
             capacity: What the cycle began with.
         """
         shadow = self._shadow_of(queue)
-        if shadow_objection(shadow) or queue_policy(shadow) is None or shadow == order:
+        if shadow_rejection(shadow) or queue_policy(shadow) is None or shadow == order:
             self._reports.pop(queue, None)
             return
         report, now_s = self._reports.get(queue), self._clock.now_s()

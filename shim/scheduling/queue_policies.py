@@ -81,17 +81,17 @@ QUEUE_FACTS = frozenset(
 """What a queue of real clusters tells; graphs of those jobs whose engines leave them where they can be read."""
 
 
-def queue_objection(name: str) -> str:
+def queue_rejection(name: str) -> str:
     """Say why no queue of real clusters can have a policy; empty if it can, or if there is none of that name."""
     kind = KINDS.get(name)
-    return "" if kind is None else _objection(kind)
+    return "" if kind is None else _rejection(kind)
 
 
-def shadow_objection(name: str) -> str:
+def shadow_rejection(name: str) -> str:
     """Say why no queue can have a policy in its shadow; empty if it can, or if there is none of that name."""
     policy = queue_policy(name)
     if policy is None:
-        return queue_objection(name)
+        return queue_rejection(name)
     return "it draws at random, so that a difference says nothing" if _draws(policy) else ""
 
 
@@ -104,7 +104,7 @@ _OVER_CLUSTERS: Mapping[str, Policy] = MappingProxyType(
 )
 
 
-def _objection(kind: PolicyKind) -> str:
+def _rejection(kind: PolicyKind) -> str:
     if kind.name in _OVER_CLUSTERS:
         return ""
     policy = kind.policy
@@ -118,7 +118,7 @@ def _objection(kind: PolicyKind) -> str:
 
 QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
     {
-        **{kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)},
+        **{kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _rejection(kind)},
         **_OVER_CLUSTERS,
         MEDEA_IN_QUEUES.name: MEDEA_IN_QUEUES,
     }
@@ -145,7 +145,7 @@ def queue_policy(spec: str) -> Policy | None:
         return None
 
 
-def parameter_objection(names: Iterable[str], key: str, value: object) -> str:
+def parameter_rejection(names: Iterable[str], key: str, value: object) -> str:
     """Say why a key is not, with this value, a parameter of any of some policies; empty if it is one of some."""
     policies = [QUEUE_POLICIES[name] for name in dict.fromkeys(names) if name in QUEUE_POLICIES]
     told: list[str] = []
@@ -207,7 +207,7 @@ def is_solved_apart(name: str) -> bool:
     return policy is not None and policy.is_solved_apart
 
 
-SHADOW_POLICIES = tuple(name for name in QUEUE_POLICIES if not shadow_objection(name))
+SHADOW_POLICIES = tuple(name for name in QUEUE_POLICIES if not shadow_rejection(name))
 """By the words of `shadow` of a `[[queue]]`."""
 
 

@@ -122,7 +122,7 @@ class AskBook:
             if before is None and not group.is_split:
                 del self._groups[key]  # else the next split drops its plan first
 
-    def objection(self, asks: Sequence[Ask]) -> str:
+    def rejection(self, asks: Sequence[Ask]) -> str:
         """Say why these cannot be taken beside those that are kept; empty if they can."""
         named = rows_by_key(asks)
         if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named.keys()) > MOST_GROUPS:

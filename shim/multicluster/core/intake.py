@@ -34,7 +34,7 @@ from shim.domain.allocations import (
     TagCounts,
 )
 from shim.domain.ids import ApplicationAttemptId, ContainerId, NodeId, SubClusterId
-from shim.domain.limits import TextKind, count_objection, objection
+from shim.domain.limits import TextKind, count_rejection, rejection
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.ask_group import AskGroup
 from shim.multicluster.core.asks import AskBook, rows_by_key
@@ -186,16 +186,16 @@ def refusal_of(call: AllocateCall, asks: AskBook, attempt: ApplicationAttemptId)
         if update.container.attempt.application != attempt.application:
             said = f"Cannot update container : {update.container} not belonging to this application attempt : {attempt}"
             return RefuseAM(_INVALID_CALL, said)
-    if said := count_objection(TextKind.NODE, (*call.blacklist_additions, *call.blacklist_removals)):
+    if said := count_rejection(TextKind.NODE, (*call.blacklist_additions, *call.blacklist_removals)):
         return RefuseAM(_INVALID_BLACKLIST, said)
     texts = (
         (TextKind.NODE, {ask.place for ask in call.asks}),
         (TextKind.LABEL_EXPRESSION, {ask.key.label for ask in call.asks}),
     )
     for kind, named in texts:
-        if said := _first(objection(kind, text) for text in named):
+        if said := _first(rejection(kind, text) for text in named):
             return RefuseAM(_INVALID_RESOURCE, said)
-    said = asks.objection(call.asks) or _first(map(_too_long, call.asks))
+    said = asks.rejection(call.asks) or _first(map(_too_long, call.asks))
     return RefuseAM(_INVALID_RESOURCE, said) if said else None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from shim.domain.ids import ApplicationId, MalformedIdError
-from shim.domain.limits import LIMITS, TextKind, objection
+from shim.domain.limits import LIMITS, TextKind, rejection
 from shim.protocol.rest.bodies import Fields, Value, Values, read_fields, write_fields
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText
@@ -127,7 +127,7 @@ def _text_of(value: "str | bool") -> str:
 
 def _named(kind: TextKind) -> Reader:
     def read(text: str) -> str:
-        if said := objection(kind, text):
+        if said := rejection(kind, text):
             raise JavaError.bad_request(said)
         return text
 

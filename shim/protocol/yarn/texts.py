@@ -6,7 +6,7 @@ from functools import lru_cache
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from shim.domain.limits import TextKind, count_objection
+from shim.domain.limits import TextKind, count_rejection
 
 _KINDS: Mapping[str, TextKind] = {
     "queue": TextKind.QUEUE,
@@ -35,10 +35,10 @@ _NOT_LOOKED_AT = frozenset({"ContainerLaunchContextProto", "ResourceProto"})
 _Path = tuple[str, ...]
 
 
-def text_objection(request_untrusted: Message) -> str:
+def text_rejection(request_untrusted: Message) -> str:
     """Reason why a request's texts cannot be taken; empty if they can."""
     for path, kind in _texts_of(request_untrusted.DESCRIPTOR):
-        if said := count_objection(kind, _values(request_untrusted, path)):
+        if said := count_rejection(kind, _values(request_untrusted, path)):
             return said
     return ""
 

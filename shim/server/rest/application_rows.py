@@ -100,8 +100,8 @@ class RowQuery:
         asked = {"started": self.started, "finished": self.finished}
         return {name: TimeRange(max(1, each.begin), each.end) for name, each in asked.items() if each != _ALWAYS}
 
-    def objection(self) -> str:
-        """An objection to it in words; empty if there is none."""
+    def rejection(self) -> str:
+        """A rejection of it in words; empty if there is none."""
         if self.sort not in _SORTS:
             return f"rows are not sorted by {self.sort!r}, but by one of {', '.join(_SORTS)}"
         named = (*(name for name, _ in self.wanted), self.group or "cluster")
@@ -146,7 +146,7 @@ def page_of(documents: Sequence[ApplicationDocument], query: RowQuery, *, total:
 
     Args:
         documents: Every application that the asker may see, or all of those that are in the query's ranges.
-        query: Without objection.
+        query: Without rejection.
         total: How many the asker may see; None if that is all of `documents`.
     """
     found = _matching(documents, query)

@@ -108,8 +108,8 @@ class ConsoleAPI:
         fields = tuple(sorted((name, frozenset(values)) for name, values in wanted.items()))
         started, finished = _range(started_from, started_to), _range(finished_from, finished_to)
         query = RowQuery(search, fields, sort, order != "up", group, offset, limit, started, finished)
-        if objection := query.objection():
-            raise BadRequestError(objection)
+        if rejection := query.rejection():
+            raise BadRequestError(rejection)
         viewer = ViewRights(self.backend.applications, self.identity).viewer(asker)
         return await self._asked_by(
             asker.user, self._flights, (viewer, query), lambda: self._page(viewer, query, asker.user)

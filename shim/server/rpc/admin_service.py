@@ -29,7 +29,7 @@ from shim.protocol.proto.messages import (
     TransitionToActiveResponseProto,
 )
 from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
-from shim.protocol.yarn.texts import text_objection
+from shim.protocol.yarn.texts import text_rejection
 from shim.server.rights import ADMIN, rights_of
 from shim.server.rpc.asked import AnsweredCall, CallObserver, as_failure, passed_on
 from shim.server.rpc.logins import Logins, TicketLogin
@@ -212,7 +212,7 @@ class AdminService:
 
     async def _allowed(self, asked: _Asked) -> Message | bytes | Failure:
         self._identity.require(asked.caller, ADMIN_RIGHTS[asked.call.method])
-        if said := text_objection(asked.request):
+        if said := text_rejection(asked.request):
             raise BadRequestError(said)
         if asked.row.writes:
             self._identity.refuse_wildcard_operator(self._identity.require_user(asked.caller))

@@ -30,7 +30,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.wire_values import text_of
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import JOINS, ClusterAnswer
-from shim.protocol.yarn.texts import text_objection
+from shim.protocol.yarn.texts import text_rejection
 from shim.protocol.yarn.wire import PIECE_BYTES
 from shim.server.rpc.application_guard import CallGuard
 from shim.server.rpc.asked import (
@@ -154,7 +154,7 @@ class ClientService:
 
     async def _allowed(self, asked: Asked) -> MethodAnswer:
         self._identity.require(asked.caller, CLIENT_RIGHTS[asked.call.method])
-        if said := text_objection(asked.request):
+        if said := text_rejection(asked.request):
             raise BadRequestError(said)
         if asked.row.writes:
             self._identity.require_user(asked.caller)

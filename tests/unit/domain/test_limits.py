@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.limits import LIMITS, MOST_PARTS, TextKind, count_objection, objection
+from shim.domain.limits import LIMITS, MOST_PARTS, TextKind, count_rejection, rejection
 
 MOST_OF_WRITE_UTF = 65_535
 
@@ -12,23 +12,23 @@ MOST_OF_WRITE_UTF = 65_535
 @pytest.mark.parametrize("kind", TextKind)
 def test_what_is_as_long_as_may_be_is_taken_and_one_byte_more_is_not(kind: TextKind):
     most = LIMITS[kind].most_bytes
-    assert objection(kind, "a" * most) == ""
-    assert f"longer than {most} bytes" in objection(kind, "a" * (most + 1))
-    assert f"longer than {most} bytes" in objection(kind, "é" * (most // 2 + 1))
-    assert objection(kind, "é" * (most // 2)) == ""
+    assert rejection(kind, "a" * most) == ""
+    assert f"longer than {most} bytes" in rejection(kind, "a" * (most + 1))
+    assert f"longer than {most} bytes" in rejection(kind, "é" * (most // 2 + 1))
+    assert rejection(kind, "é" * (most // 2)) == ""
     assert most < MOST_OF_WRITE_UTF
 
 
 @pytest.mark.parametrize("kind", TextKind)
 def test_a_list_is_counted(kind: TextKind):
     most = LIMITS[kind].most_count
-    assert count_objection(kind, ["a"] * most) == ""
-    assert f"more than {most}" in count_objection(kind, ["a"] * (most + 1))
+    assert count_rejection(kind, ["a"] * most) == ""
+    assert f"more than {most}" in count_rejection(kind, ["a"] * (most + 1))
 
 
 @pytest.mark.parametrize("queue", ["", "prod", "root.prod", "root.a b.c", "root.ä", ".".join("a" * MOST_PARTS)])
 def test_a_queue_is_a_path_of_parts(queue: str):
-    assert objection(TextKind.QUEUE, queue) == ""
+    assert rejection(TextKind.QUEUE, queue) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_a_queue_is_a_path_of_parts(queue: str):
     ],
 )
 def test_a_queue_that_no_resource_manager_has_is_refused(queue: str):
-    assert objection(TextKind.QUEUE, queue) != ""
+    assert rejection(TextKind.QUEUE, queue) != ""
 
 
 @given(st.sampled_from(TextKind), st.text(max_size=50))
-def test_an_objection_is_short_and_can_be_shown(kind: TextKind, text: str):
-    said = objection(kind, text * 50)
+def test_a_rejection_is_short_and_can_be_shown(kind: TextKind, text: str):
+    said = rejection(kind, text * 50)
     assert len(said) < 1000
     assert "\n" not in said

@@ -18,7 +18,7 @@ from shim.scheduling.queue_policies import (
     PARAMETERS,
     QUEUE_POLICIES,
     container_ordering,
-    parameter_objection,
+    parameter_rejection,
     queue_policy,
     with_parameters,
 )
@@ -84,11 +84,11 @@ def test_what_is_not_allowed_is_told_with_what_is(policy, key, value, told):
 
 
 def test_a_queue_has_the_parameters_of_its_policy_and_of_its_shadow():
-    assert parameter_objection(("delay", "none"), "node_s", 3) == ""
-    assert parameter_objection(("fifo", "delay"), "node_s", 3) == ""
-    assert "node_s of policy delay: -3 is not" in parameter_objection(("fifo", "delay"), "node_s", -3)
-    assert "(node_s is a parameter of delay)" in parameter_objection(("fifo", "none"), "node_s", 3)
-    assert "the queue has no policy" in parameter_objection(("unordered", "none"), "node_s", 3)
+    assert parameter_rejection(("delay", "none"), "node_s", 3) == ""
+    assert parameter_rejection(("fifo", "delay"), "node_s", 3) == ""
+    assert "node_s of policy delay: -3 is not" in parameter_rejection(("fifo", "delay"), "node_s", -3)
+    assert "(node_s is a parameter of delay)" in parameter_rejection(("fifo", "none"), "node_s", 3)
+    assert "the queue has no policy" in parameter_rejection(("unordered", "none"), "node_s", 3)
 
 
 def test_a_name_with_values_is_the_same_for_the_same_values():

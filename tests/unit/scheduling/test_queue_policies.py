@@ -18,7 +18,7 @@ from shim.scheduling.capacity import NamedPlaces
 from shim.scheduling.durations import DurationModel, RecurringJobModels
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.knowledge import StageOutline
-from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_objection
+from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_rejection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Scope
@@ -62,8 +62,8 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "omega",
     }
     for name in KINDS:
-        assert bool(queue_objection(name)) == (name not in QUEUE_POLICIES)
-    assert queue_objection("no such policy") == ""
+        assert bool(queue_rejection(name)) == (name not in QUEUE_POLICIES)
+    assert queue_rejection("no such policy") == ""
 
 
 @pytest.mark.parametrize(

@@ -295,8 +295,8 @@ def many(count):
 def test_groups_are_bounded_over_all_calls(known, new, is_refused):
     book, asks = AskBook(), many(known + new)
     book.tell(asks[:known], {})
-    assert bool(book.objection(asks[known:])) == is_refused
-    assert not book.objection(asks[: min(known, 500)])
+    assert bool(book.rejection(asks[known:])) == is_refused
+    assert not book.rejection(asks[: min(known, 500)])
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_rows_are_bounded_over_all_calls_and_those_that_are_known_or_want_nothin
     book = AskBook()
     book.tell([Ask(KEY, f"h{number}", 1) for number in range(7999)], {})
     rows = [Ask(KEY, "h1", 5), Ask(KEY, "h2", 1), Ask(KEY, "other", 0)]
-    assert bool(book.objection([*rows, *(Ask(KEY, f"new{number}", 1) for number in range(new))])) == is_refused
+    assert bool(book.rejection([*rows, *(Ask(KEY, f"new{number}", 1) for number in range(new))])) == is_refused
 
 
 def test_a_call_that_was_refused_leaves_everything_as_it_was():

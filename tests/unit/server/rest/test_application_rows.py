@@ -108,7 +108,7 @@ def matches(each: ApplicationDocument, query: RowQuery) -> bool:
 
 @given(documents(), queries)
 def test_a_page_is_what_matches_in_order_and_counts_are_of_all_that_does(rows, query):
-    assert query.objection() == ""
+    assert query.rejection() == ""
     told = page_of(rows, query)
     assert page_of(rows[::-1], query)["apps"] == told["apps"], (
         "pages do not depend on the order in which rows are known"
@@ -200,5 +200,5 @@ def test_texts_of_a_row_are_those_of_the_summary_and_amounts_those_of_the_resour
     ],
 )
 def test_what_cannot_be_asked_is_told(query, told):
-    assert told in query.objection()
-    assert RowQuery(limit=MOST_ROWS).objection() == ""
+    assert told in query.rejection()
+    assert RowQuery(limit=MOST_ROWS).rejection() == ""
