@@ -270,3 +270,25 @@ def test_a_node_that_cannot_be_read_and_quoted_numbers_cost_nothing_else():
     told = {bean["name"].rpartition("name=")[2]: bean for bean in beans}
     assert [node["NodeId"] for node in json.loads(told["RMNMInfo"]["LiveNodeManagers"])] == ["n1:1", "n2:1"]
     assert told["QueueMetrics,q0=root"]["UsedCapacity"] == 0.25
+
+
+ROWS = [{"name": f"a:b={n}", "modelerType": f"m{n}", "X": n} | ({"Y": -n} if n < 3 else {}) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("query", "get", "found"),
+    [
+        (None, None, ROWS),
+        ("", None, ROWS),
+        ("a:b=2", None, ROWS[1:2]),
+        ("a:b=2", "a:b=1::X", [{"name": "a:b=1", "modelerType": "m1", "X": 1}]),
+        (None, "a:*::X", [{key: row[key] for key in ("name", "modelerType", "X")} for row in ROWS]),
+        (None, "*:*::Y", [*({key: row[key] for key in ("name", "modelerType", "Y")} for row in ROWS[:2]), None]),
+        (None, "a:b=3::Y", [None]),
+        (None, "a:b=3::name", [{"name": "a:b=3", "modelerType": "m3"}]),
+    ],
+)
+def test_all_beans_or_those_of_a_name_or_one_attribute_of_them_up_to_the_first_that_lacks_it(query, get, found):
+    lacks = {"name": "a:b=3", "modelerType": "m3", "result": "ERROR", "message": "No attribute with name Y was found."}
+    wanted = [lacks if each is None else each for each in found]
+    assert json.loads(beans_document(ROWS, query, get)) == {"beans": wanted}

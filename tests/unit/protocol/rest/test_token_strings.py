@@ -70,3 +70,34 @@ def encoded(data):
 def test_why_a_text_is_refused(text, why):
     with pytest.raises(TokenStringError, match=why):
         decode_token(text)
+
+
+@pytest.mark.parametrize(
+    ("length", "head"),
+    [
+        (0, b"\x00"),
+        (1, b"\x01"),
+        (127, b"\x7f"),
+        (128, b"\x8f\x80"),
+        (255, b"\x8f\xff"),
+        (256, b"\x8e\x01\x00"),
+        (4096, b"\x8e\x10\x00"),
+    ],
+)
+def test_each_length_has_its_form(length, head):
+    token = TokenProto(identifier=bytes(length), password=b"p", kind="k", service="s")
+    data = head + bytes(length) + b"\x01p\x01k\x01s"
+    assert encode_token(token) == encoded(data).rstrip("=")
+    assert decode_token(encode_token(token)) == token
+
+
+@pytest.mark.parametrize(("first", "count"), [(0x8F, 1), (0x8E, 2), (0x8D, 3), (0x8C, 4)])
+def test_a_length_may_take_up_to_four_bytes(first, count):
+    data = bytes([first]) + (2).to_bytes(count, "big") + b"id\x00\x00\x00"
+    assert decode_token(encoded(data)) == TokenProto(identifier=b"id", password=b"", kind="", service="")
+
+
+@pytest.mark.parametrize("first", [0x80, 0x8A, 0x8B, 0x90, 0x91, 0xFF])
+def test_a_length_that_is_negative_or_takes_more_is_none(first):
+    with pytest.raises(TokenStringError, match="a part of a negative or huge length"):
+        decode_token(encoded(bytes([first]) + bytes(20)))

@@ -10,6 +10,7 @@ from shim.domain.allocations import (
     Ask,
     AskKey,
     Ended,
+    Grant,
     NodeNews,
     PreemptedContainer,
     SessionRequest,
@@ -28,6 +29,7 @@ from shim.protocol.proto.messages import (
     NMTokenProto,
     NodeIdProto,
     NodeReportProto,
+    NodeStateProto,
     PreemptionContainerProto,
     PreemptionMessageProto,
     PriorityProto,
@@ -41,6 +43,8 @@ from shim.protocol.proto.messages import (
     UpdateContainerRequestProto,
 )
 from shim.protocol.yarn.allocations import (
+    _news_message,
+    preemption_message,
     read_allocate_answer,
     read_allocate_call,
     read_registration,
@@ -48,6 +52,7 @@ from shim.protocol.yarn.allocations import (
     write_allocate_answer,
     write_session_request,
 )
+from shim.protocol.yarn.wire import container_message, resource_message
 
 ATTEMPT = ApplicationAttemptIdProto(application_id=ApplicationIdProto(id=7, cluster_timestamp=5), attemptId=2)
 CONTAINER = ContainerIdProto(app_attempt_id=ATTEMPT, id=(200 << 40) | 3)
@@ -249,3 +254,44 @@ def test_a_registration_can_be_said_again_with_the_containers_of_others():
 def test_bytes_that_are_no_message_are_refused(read):
     with pytest.raises(RemoteProtocolError):
         read(b"\xff\xff\xff")
+
+
+def test_news_of_a_node_are_a_report_of_a_node_without_anything():
+    for is_lost, state, why in (
+        (True, NodeStateProto.NS_LOST, "its sub-cluster is lost"),
+        (False, NodeStateProto.NS_RUNNING, ""),
+    ):
+        nothing = ResourceProto(memory=0, virtual_cores=0)
+        assert _news_message(NodeNews(NodeId("n1", 7), is_lost)) == NodeReportProto(
+            nodeId=NodeIdProto(host="n1", port=7),
+            httpAddress="n1:0",
+            rackName="/default-rack",
+            used=nothing,
+            capability=nothing,
+            numContainers=0,
+            node_state=state,
+            health_report=why,
+            last_health_report_time=0,
+        )
+
+
+@pytest.mark.parametrize("has_grant", [True, False])
+def test_what_is_asked_back_stands_in_the_contract_that_it_is_of(has_grant):
+    first, second = (ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), number) for number in (5, 6))
+    grant = Grant(first, NodeId("n1", 7), 3, 9, ResourceVector(512, 2)) if has_grant else None
+    asked = [
+        PreemptedContainer(first, is_strict=False, grant=grant),
+        PreemptedContainer(second, is_strict=True, grant=grant),
+    ]
+    message = preemption_message(asked)
+    assert [each.id for each in message.strictContract.container] == [container_message(second)]
+    assert [each.id for each in message.contract.container] == [container_message(first)]
+    replacement = ResourceRequestProto(
+        priority=PriorityProto(priority=3),
+        resource_name="*",
+        capability=resource_message(ResourceVector(512, 2)),
+        num_containers=1,
+        relax_locality=True,
+    )
+    assert [each.resource for each in message.contract.resource] == ([replacement] if has_grant else [])
+    assert preemption_message([]) == PreemptionMessageProto()
