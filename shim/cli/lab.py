@@ -253,7 +253,7 @@ def kill(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> N
 
 @app.command()
 def start(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
-    """Start a daemon again that was killed, with its old state."""
+    """Start a daemon again that was killed, with its old state, and wait until it takes requests or has ended."""
     _inflict("start", daemon, folder, dry_run=dry_run)
 
 
@@ -263,11 +263,16 @@ def make_active(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = Fals
     _inflict("make active", daemon, folder, dry_run=dry_run)
 
 
+def _start_again(lab: Lab, daemon: str) -> None:
+    lab.start(daemon)
+    lab.wait_started(daemon)
+
+
 _VERBS = {
     "pause": Lab.pause,
     "resume": Lab.resume,
     "kill": Lab.kill,
-    "start": Lab.start,
+    "start": _start_again,
     "make active": Lab.make_active,
 }
 

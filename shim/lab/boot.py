@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shim.errors import LabError
+from shim.lab.daemons import RESOURCE_MANAGER
 from shim.lab.handles import Cluster
-from shim.lab.processes import state_of, tail
+from shim.lab.processes import state_of, tail, wait_until
 from shim.lab.readiness import ask, listens
 from shim.lab.state import DaemonRecord
 
@@ -15,6 +16,7 @@ LOG_LINES = 15
 
 _POLL_S = 0.2
 _NO_RESOURCE_MANAGER = -1
+_SERVING = frozenset({"ACTIVE", "STANDBY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,25 @@ class BootProgress:
     def step(self, message: str, ready: int) -> None:
         self._ready += ready
         self._watch(BootStep(message, self._ready, self.total, time.monotonic() - self._began))
+
+
+def await_daemon(daemon: DaemonRecord, *, timeout_s: float) -> None:
+    """Wait until a daemon that was started takes requests; a ResourceManager as the active or the standby one.
+
+    Raises:
+        LabError: If it has ended, or time runs out; with the last lines of its log.
+    """
+
+    def serves() -> bool:
+        return ask(daemon.web).ha_state in _SERVING if daemon.main_class == RESOURCE_MANAGER else listens(daemon.web)
+
+    def has_ended() -> bool:
+        return daemon.process is None or state_of(daemon.process) is None
+
+    if wait_until(lambda: has_ended() or serves(), timeout_s=timeout_s, poll_s=_POLL_S) and not has_ended():
+        return
+    what = "ended" if has_ended() else f"runs, and serves nobody at {daemon.web} after {timeout_s:.0f} s"
+    raise LabError(f"{daemon.name} {what}. Last lines of {daemon.log}:\n{tail(daemon.log, LOG_LINES)}")
 
 
 class BootWatch:

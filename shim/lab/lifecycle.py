@@ -12,7 +12,7 @@ from typing import Self
 
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
-from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Meanwhile, Watcher
+from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Meanwhile, Watcher, await_daemon
 from shim.lab.daemons import DATA_NODE, FS_SHELL, KEY_CENTRE, NAME_NODE, RM_ADMIN, JavaRuntime, hosts_of
 from shim.lab.folders import (
     CLIENT,
@@ -302,6 +302,14 @@ class Lab:
             if record.process is not None and state_of(record.process) is not None:
                 raise LabError(f"{daemon} is running (pid {record.process.pid})")
             self._start_process(record, self._java())
+
+    def wait_started(self, daemon: str, *, timeout_s: float = _BOOT_TIMEOUT_S) -> None:
+        """Wait until a daemon that was started takes requests.
+
+        Raises:
+            LabError: If it has ended, or time runs out; with the last lines of its log.
+        """
+        await_daemon(self._daemon(daemon), timeout_s=timeout_s)
 
     def make_active(self, resource_manager: str) -> None:
         """Manual failover: make this ResourceManager of a pair the active one, the other the standby.
