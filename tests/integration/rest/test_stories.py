@@ -83,4 +83,8 @@ async def test_a_story_tells_of_attempts_that_fail():
     attempts.failed(record.progress, "answered 500", started_on_ms=1, now_s=server.federation.clock.monotonic_s())
     told = body_of(await server.ask("GET", f"/heddle/v1/apps/{application}/why?user.name=alice"))
     assert (told["failed_attempts"], told["last_failure"]) == (1, "answered 500")
-    assert 0.0 <= told["next_attempt_in_s"] <= 2.0
+    assert told["next_attempt_in_s"] == 2.0
+    for after_s, left_s in ((1.5, 0.5), (0.5, 0.0), (9.0, 0.0)):
+        await server.federation.clock.advance(after_s)
+        told = body_of(await server.ask("GET", f"/heddle/v1/apps/{application}/why?user.name=alice"))
+        assert told["next_attempt_in_s"] == left_s

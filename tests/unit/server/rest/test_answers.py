@@ -1,6 +1,8 @@
 """Answers as they go out: which headers, in which order, and pages of the servlet container in the form asked for."""
 
+import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +16,8 @@ from shim.errors import (
 )
 from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, remote_exception_of
 from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation
-from shim.server.rest.answers import AnswerWriter, Document
+from shim.server.rest.answers import AnswerWriter, Document, zipped
+from shim.server.rest.messages import Answer, Request
 
 NOW_S = 1_700_000_000.0
 DATE = "Tue, 14 Nov 2023 22:13:20 GMT"
@@ -183,3 +186,20 @@ def test_a_page_says_what_it_is():
     assert (page.status, page.body) == (404, b"<p>?</p>")
     assert values(page.headers, "Content-Type") == ["text/html;charset=utf-8"]
     assert values(WRITER.page("x", content_type="text/css").headers, "Content-Type") == ["text/css"]
+
+
+@pytest.mark.parametrize("accept", ["gzip", "deflate", ""])
+@pytest.mark.parametrize("length", [0, 1, 1000, 200_000])
+async def test_what_is_compressed_says_so_behind_what_varies(accept, length):
+    headers = (("A", "1"), ("Vary", "Accept-Encoding"), ("B", "2"))
+    plain = Answer(200, headers, b"x" * length)
+    request = Request("GET", "/x", "", (("accept-encoding", accept),) if accept else (), b"", "10.0.0.1")
+    found = await zipped(plain, request)
+    if accept != "gzip" or not length:
+        assert found == plain
+        return
+    assert found.headers == (*headers[:2], ("Content-Encoding", "gzip"), headers[2])
+    assert gzip.decompress(found.body) == plain.body
+    assert await zipped(found, request) == found
+    bare = replace(plain, headers=(("A", "1"),))
+    assert await zipped(bare, request) == bare

@@ -8,6 +8,7 @@ import pytest
 from shim.protocol.rest.merges import join_list, without_members
 from shim.protocol.rest.negotiation import Representation
 from shim.protocol.rest.xml_writer import json_to_xml
+from shim.server.rest import application_lists
 from shim.server.rest.application_lists import Form, ItemForms
 from tests.support.scripted_server import ScriptedServer
 
@@ -89,3 +90,30 @@ async def test_an_unknown_queue_is_an_error_where_a_capacity_scheduler_may_be(ki
     told = dict(zip(("east", "west"), kinds, strict=True))
     monkeypatch.setattr(type(server.use_cases.inspection.view), "scheduler", lambda _, home: told[home])
     assert (await server.get("/apps?queue=nowhere")).status == status
+
+
+async def test_the_oldest_are_forgotten_as_soon_as_there_is_more_than_may_be(monkeypatch):
+    """Each takes 14 bytes: ten as it was told, four as it is written; three may be remembered."""
+    written = []
+
+    def write(raw, item, form):
+        written.append(raw[:1].decode())
+        return b"<" + raw[:1] + b"/>"
+
+    monkeypatch.setattr(application_lists, "_written", write)
+    forms = ItemForms(most_bytes=42)
+
+    async def anew(names, form=XML):
+        written.clear()
+        document = await forms.write("apps", "app", [name.encode() * 10 for name in names], form)
+        assert document.in_form(Representation.XML)[0].count(b"/>") == len(names)
+        return "".join(written)
+
+    assert [await anew("abc"), await anew("cab"), await anew("d"), await anew("bcd"), await anew("a")] == [
+        *("abc", "", "d", ""),
+        "a",
+    ]
+    assert [await anew("cda"), await anew("b"), await anew("dab")] == ["", "b", ""]
+    other = Form(Representation.XML, frozenset({"map"}))
+    assert [await anew("x", other), await anew("x", other)] == ["x", "x"], "the oldest of its own form goes first"
+    assert await anew("dab") == ""
