@@ -25,7 +25,7 @@ from shim.protocol.rest.submission_context import resources_of as resources_by_r
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import resources_of as resources_by_rpc
-from shim.submission.core.home import HomeSettings, choose_home, next_best
+from shim.submission.core.home import HomeSettings, WeighedHomes, choose_home, next_best
 
 _MOST_REJECTIONS = 3
 _MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
@@ -67,6 +67,7 @@ class Homes:
         self._clock = clock
         self._settings = settings
         self._local_masters = local_masters
+        self._weighed = WeighedHomes()
         self.admissions = admissions
 
     async def agree(
@@ -108,7 +109,9 @@ class Homes:
 
     def preview(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
         now_s = self._clock.now_s()
-        return choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+        return choose_home(
+            submission, self._view, self.admissions, now_s, self._settings, excluded=excluded, known=self._weighed
+        )
 
     def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
         now_s = self._clock.now_s()

@@ -275,6 +275,7 @@ class _SubCluster:
     failed_at_s: float = 0.0
     awaited: AwaitedNodes = field(default_factory=AwaitedNodes)
     lives: set[int] = field(default_factory=set)
+    changes: int = 0
 
     def is_newer(self, report: SubClusterReport) -> bool:
         known = self.report
@@ -355,6 +356,7 @@ class FederationView:
         if report.subcluster in self._retired or not known.is_newer(report):
             return _STALE
         self.changes, self._late = self.changes + 1, _NOT_KNOWN
+        known.changes += 1
         before, known.report = known.report, report
         known.lives.add(report.started_on_ms)
         known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
@@ -415,6 +417,7 @@ class FederationView:
         """A poll failed: no new application goes there until one succeeds, however young the last report is."""
         known = self._subclusters[subcluster]
         known.failure, known.failed_at_s = reason, at_s
+        known.changes += 1
         self._late = _NOT_KNOWN
 
     def retire(self, subclusters: Collection[SubClusterId]) -> None:
@@ -435,12 +438,14 @@ class FederationView:
         known = self._subclusters[subcluster]
         known.placements.append(placement)
         known.placement_kinds[placement.kind] += 1
+        known.changes += 1
 
     def replace_placed(self, subcluster: SubClusterId, placements: Iterable[PendingPlacement]) -> None:
         """Replace the placements on their way to a sub-cluster by those that its Local Master tells."""
         known = self._subclusters[subcluster]
         known.placements = list(placements)
         known.placement_kinds = Counter(placed.kind for placed in known.placements)
+        known.changes += 1
 
     def mark_touched(self, subcluster: SubClusterId, part: Part, *, at_s: float) -> None:
         """Note a change of a part (nodes, scheduler) at `at_s`: the next read of it fetches first."""
@@ -528,6 +533,18 @@ class FederationView:
     def capacity(self, now_s: float) -> ResourceVector:
         """Return what all sub-clusters have in all, whoever holds it."""
         return sum((self.look(each, now_s).capacity for each in self.subclusters), start=ResourceVector())
+
+    def standing(self, subcluster: SubClusterId, now_s: float) -> tuple[int, int] | None:
+        """Numbers that change whenever `look` tells something new beside the age; None while time itself decides.
+
+        It does of a sub-cluster that is not RUNNING, and of one whose nodes are awaited.
+        """
+        known = self._subclusters[subcluster]
+        if self.state(subcluster, now_s) is not SubClusterState.RUNNING:
+            return None
+        if known.awaited.are_missing(known.capacity, now_s):
+            return None
+        return known.changes, self.applications.count_live(subcluster)
 
     def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
         """Return all knowledge of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""

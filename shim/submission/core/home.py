@@ -9,7 +9,7 @@ than that yet: in its queue it counts as much as one takes there on average. Equ
 configured first, so that the choice can be repeated.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import SubClusterId
@@ -35,6 +35,8 @@ _AS_LONG_AS_S = 60.0
 """Expected completion that halves the score of one that would end at once."""
 
 _NOTHING = ResourceVector()
+_MOST_KINDS = 64
+"""Kinds of submissions that are kept of one sub-cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,103 @@ class HomeSettings:
     orders_asks: Callable[[str], bool] = lambda _: False
 
 
+@dataclass(frozen=True, slots=True)
+class _OnWay:
+    """Placements that no report shows yet.
+
+    Attributes:
+        cluster: Resources that they take there, each as much as an application there takes on average, or as its
+            ApplicationMaster asks for if that is more; `queue` is the part of one queue.
+        count: Those in that queue; `masters` is what their ApplicationMasters ask for.
+    """
+
+    cluster: ResourceVector = _NOTHING
+    queue: ResourceVector = _NOTHING
+    count: int = 0
+    masters: ResourceVector = _NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A submission at one sub-cluster, and what is known of the two that the view does not tell."""
+
+    submission: Submission
+    queue_name: str
+    admission: Admission
+    excluded: str
+    out_of_reach: str
+    reserved_at: SubClusterId | None
+    up_to: ResourceVector
+
+    def kind(self, listed: Container[str]) -> Hashable:
+        """The same for cases that are weighed alike, where only `listed` users are told of one by one."""
+        submission = self.submission
+        return (
+            submission.resource,
+            submission.label,
+            submission.is_unmanaged,
+            submission.user if submission.user in listed else None,
+            submission.queue,
+            self.queue_name,
+            self.admission,
+            self.excluded,
+            self.out_of_reach,
+            self.reserved_at,
+            self.up_to,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """One sub-cluster as it was weighed.
+
+    Attributes:
+        candidate: By its room alone.
+        is_eligible: Whether an application may be there by the work that is left; `has_room` for its ApplicationMaster.
+    """
+
+    question: Question
+    reasons: Sequence[HomeReason]
+    on_way: _OnWay
+    candidate: Candidate
+    is_eligible: bool = False
+    has_room: bool = False
+
+
+class WeighedHomes:
+    """Sub-clusters as they were weighed, for the next submissions of the same kinds.
+
+    What was found of one stands until the view knows something new of it: of a hundred that is mostly the one that an
+    application was just sent to. One user's kinds cannot fill the memory.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[SubClusterId, tuple[Hashable, dict[str, frozenset[str]], dict[Hashable, _Weighed]]] = {}
+
+    @property
+    def count(self) -> int:
+        """Number of all that is kept."""
+        return sum(len(kinds) for _, _, kinds in self._known.values())
+
+    def find(self, subcluster: SubClusterId, stands: Hashable, case: _Case) -> _Weighed | None:
+        known = self._known.get(subcluster)
+        if known is None or known[0] != stands:
+            return None
+        listed = known[1].get(case.queue_name)
+        return None if listed is None else known[2].get(case.kind(listed))
+
+    def keep(self, subcluster: SubClusterId, stands: Hashable, case: _Case, weighed: _Weighed) -> None:
+        known = self._known.get(subcluster)
+        if known is None or known[0] != stands or len(known[2]) >= _MOST_KINDS:
+            known = self._known[subcluster] = (stands, {}, {})
+        queue = weighed.question.queue
+        listed = known[1].get(case.queue_name)
+        if listed is None:
+            listed = frozenset() if queue is None else frozenset(user.name for user in queue.users)
+            known[1][case.queue_name] = listed
+        known[2][case.kind(listed)] = weighed
+
+
 def choose_home(
     submission: Submission,
     view: FederationView,
@@ -78,6 +177,7 @@ def choose_home(
     settings: HomeSettings | None = None,
     *,
     excluded: Mapping[SubClusterId, str] | None = None,
+    known: WeighedHomes | None = None,
 ) -> HomeDecision:
     """Choose the sub-cluster that an application will run on, and say why.
 
@@ -88,6 +188,7 @@ def choose_home(
         admissions: Operators' words; a sub-cluster that is not in here is OPEN.
         now_s: Seconds since the epoch.
         excluded: Sub-clusters that are out of the question, with the reason: those that rejected it before.
+        known: What earlier choices on the same view with the same settings found; None to weigh all anew.
     """
     settings, excluded = settings or HomeSettings(), excluded or {}
     asked = submission.queue or settings.default_queue
@@ -97,36 +198,35 @@ def choose_home(
     reserved_at = settings.reserved_at(submission)
     up_to = settings.containers_up_to(submission)
     expected = settings.expected(submission)
-    looks = [view.look(subcluster, now_s) for subcluster in view.subclusters]
-    has_others = submission.resource.others or up_to.others
-    types = frozenset[str]().union(*map(types_told, looks)) if has_others else frozenset[str]()
-    for seen in looks:
-        subcluster = seen.subcluster
+    types: frozenset[str] = frozenset()
+    if submission.resource.others or up_to.others:  # what others tell of matters: nothing is known beforehand
+        types = types.union(*(types_told(view.look(each, now_s)) for each in view.subclusters))
+        known = None
+    for subcluster in view.subclusters:
         queue_name = settings.name_at(subcluster, asked)
-        queue = find_queue(seen, queue_name)
-        on_way = _on_way(seen, settings, queue)
-        question = Question(
+        case = _Case(
             submission,
-            seen,
-            admissions.get(subcluster, Admission.OPEN),
             queue_name,
-            queue,
+            admissions.get(subcluster, Admission.OPEN),
             excluded.get(subcluster, ""),
             settings.out_of_reach(subcluster, submission),
             reserved_at,
-            on_way.count,
-            on_way.masters,
-            types,
             up_to,
         )
-        reasons = reasons_against(question)
-        worst = reasons[0] if reasons else None
-        against.append((question, worst))
-        is_out = worst is not None and worst.effect not in _LATER
-        weighed = (
-            _refused(seen, worst.text) if worst and is_out else _weighed(question, reasons, on_way, settings, expected)
-        )
-        candidates.append(_with_data(weighed, data_parts.get(subcluster, 0.0), settings.home_with_data))
+        stands = None if known is None else view.standing(subcluster, now_s)
+        weighed = None if known is None or stands is None else known.find(subcluster, stands, case)
+        if weighed is None:
+            weighed = _weighed(case, view.look(subcluster, now_s), types, settings)
+            if known is not None and stands is not None:
+                known.keep(subcluster, stands, case, weighed)
+        candidate = weighed.candidate
+        if weighed.is_eligible and expected.mib_s > 0:
+            candidate = _by_work(weighed, settings, expected)
+        age_s = view.age_s(subcluster, now_s)
+        if candidate.age_s != age_s:
+            candidate = Candidate(subcluster, candidate.score, candidate.reason, age_s, room=candidate.room)
+        against.append((weighed.question, weighed.reasons[0] if weighed.reasons else None))
+        candidates.append(_with_data(candidate, data_parts.get(subcluster, 0.0), settings.home_with_data))
     return _decide(submission, asked, tuple(candidates), against)
 
 
@@ -152,13 +252,33 @@ def _by_room(candidate: Candidate) -> float | None:
 # ---------------------------------------------------------------------- who is best
 
 
-def _weighed(
-    question: Question,
-    reasons: Sequence[HomeReason],
-    on_way: "_OnWay",
-    settings: HomeSettings,
-    expected: Expectation,
-) -> Candidate:
+def _weighed(case: _Case, seen: SubClusterView, types: frozenset[str], settings: HomeSettings) -> _Weighed:
+    """One sub-cluster by the rules and by its room, whatever work is known."""
+    queue = find_queue(seen, case.queue_name)
+    on_way = _on_way(seen, settings, queue)
+    question = Question(
+        case.submission,
+        seen,
+        case.admission,
+        case.queue_name,
+        queue,
+        case.excluded,
+        case.out_of_reach,
+        case.reserved_at,
+        on_way.count,
+        on_way.masters,
+        types,
+        case.up_to,
+    )
+    reasons = reasons_against(question)
+    if reasons and reasons[0].effect not in _LATER:
+        return _Weighed(question, reasons, on_way, _refused(seen, reasons[0].text))
+    return _by_room_alone(question, reasons, on_way, settings)
+
+
+def _by_room_alone(
+    question: Question, reasons: Sequence[HomeReason], on_way: _OnWay, settings: HomeSettings
+) -> _Weighed:
     reason = reasons[0] if reasons else None
     seen, queue, submission = question.subcluster, question.queue, question.submission
     ahead = _ahead(seen, queue, submission)
@@ -181,11 +301,20 @@ def _weighed(
     if seen.placements:
         told += f", {sum(seen.placements.values())} on the way"
     if not any(node.state == "RUNNING" for node in seen.nodes):
-        return Candidate(seen.subcluster, _LAST_RESORT, "no node is RUNNING: it would wait there", seen.age_s)
-    work = settings.work_in(seen, queue) if queue is not None and expected.mib_s > 0 else None
-    if work is None or queue is None:
-        return Candidate(seen.subcluster, score, told, seen.age_s)
-    is_held = not has_room or any(each.effect is Effect.WAITS for each in reasons)
+        last = Candidate(seen.subcluster, _LAST_RESORT, "no node is RUNNING: it would wait there", seen.age_s)
+        return _Weighed(question, reasons, on_way, last)
+    candidate = Candidate(seen.subcluster, score, told, seen.age_s)
+    return _Weighed(question, reasons, on_way, candidate, is_eligible=True, has_room=has_room)
+
+
+def _by_work(weighed: _Weighed, settings: HomeSettings, expected: Expectation) -> Candidate:
+    """The candidate by when the application is expected to end there, as far as the work of its queue is known."""
+    question, reasons, on_way, candidate = weighed.question, weighed.reasons, weighed.on_way, weighed.candidate
+    seen, queue, submission = question.subcluster, question.queue, question.submission
+    work = settings.work_in(seen, queue) if queue is not None else None
+    if work is None or queue is None or candidate.score is None:
+        return candidate
+    is_held = not weighed.has_room or any(each.effect is Effect.WAITS for each in reasons)
     orders_asks = settings.orders_asks(submission.queue or settings.default_queue)
     completion = expected_completion(
         work,
@@ -195,20 +324,19 @@ def _weighed(
         free_mib=0.0 if is_held else _free_mib(seen, queue, on_way),
         masters_ahead=_masters_ahead(queue, reasons, on_way),
     )
-    room, score = score, _AS_LONG_AS_S / (_AS_LONG_AS_S + completion.total_s)
-    if reason is not None and reason.effect is Effect.MAY_WAIT_FOR_EVER:
-        score += _LATER[reason.effect]
+    score = _AS_LONG_AS_S / (_AS_LONG_AS_S + completion.total_s)
+    if reasons and reasons[0].effect is Effect.MAY_WAIT_FOR_EVER:
+        score += _LATER[Effect.MAY_WAIT_FOR_EVER]
     ordering = "fair" if queue.is_fair else "ordered" if orders_asks else "fifo"
-    return Candidate(
-        seen.subcluster, score, f"{completion.told(ordering, expected.ground)}; {told}", seen.age_s, room=room
-    )
+    told = f"{completion.told(ordering, expected.ground)}; {candidate.reason}"
+    return Candidate(seen.subcluster, score, told, seen.age_s, room=candidate.score)
 
 
 def _free_told(what: str, share: float) -> str:
     return f"{what} {share:.0%} free" if share >= 0 else f"{what} {-share:.0%} more than full"
 
 
-def _masters_ahead(queue: QueueReport, reasons: Sequence[HomeReason], on_way: "_OnWay") -> int:
+def _masters_ahead(queue: QueueReport, reasons: Sequence[HomeReason], on_way: _OnWay) -> int:
     """Applications that have to end before its ApplicationMaster may start."""
     if not queue.waiting_applications and not any(each.until_one_ends for each in reasons):
         return 0
@@ -224,7 +352,7 @@ def _power_mib(seen: SubClusterView, queue: QueueReport) -> float:
     return min(power, queue.maximum.memory_mib * part) if queue.maximum.memory_mib > 0 else power
 
 
-def _free_mib(seen: SubClusterView, queue: QueueReport, on_way: "_OnWay") -> float:
+def _free_mib(seen: SubClusterView, queue: QueueReport, on_way: _OnWay) -> float:
     """Memory that a queue may have at once, as nobody wants it."""
     load = seen.used + seen.pending + on_way.cluster
     part = _part_before_others(seen, queue, load)
@@ -251,22 +379,6 @@ def _with_data(candidate: Candidate, part: float, worth: float) -> Candidate:
     told = f"{candidate.reason}, {part:.0%} of its files are in its file systems (home_with_data)"
     room = None if candidate.room is None else candidate.room + part * worth
     return replace(candidate, score=candidate.score + part * worth, reason=told, for_data=part * worth, room=room)
-
-
-@dataclass(frozen=True, slots=True)
-class _OnWay:
-    """Placements that no report shows yet.
-
-    Attributes:
-        cluster: Resources that they take there, each as much as an application there takes on average, or as its
-            ApplicationMaster asks for if that is more; `queue` is the part of one queue.
-        count: Those in that queue; `masters` is what their ApplicationMasters ask for.
-    """
-
-    cluster: ResourceVector = _NOTHING
-    queue: ResourceVector = _NOTHING
-    count: int = 0
-    masters: ResourceVector = _NOTHING
 
 
 def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None) -> _OnWay:

@@ -1,17 +1,17 @@
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueState
+from shim.domain.queues import QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings, find_queue
 from shim.submission.core.completion import Expectation, QueueWork, expected_completion
-from shim.submission.core.home import HomeSettings, choose_home, next_best
+from shim.submission.core.home import HomeSettings, WeighedHomes, choose_home, next_best
 from tests.doubles.builders import a_submission
 from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
 from tests.doubles.settings import usual
@@ -699,3 +699,115 @@ def test_a_label_that_the_queue_names_is_its_own():
     for labels in (("gpu",), ("*",), ("ssd", "gpu")):
         view = a_view(east={"labels": ("gpu",), "nodes": nodes, "queues": (a_queue_report(labels=labels),)})
         assert choose_home(asked(label="gpu"), view, {}, NOW_S).home_subcluster == EAST
+
+
+def report_of(name, number, rng):
+    """The next report of a sub-cluster, of a few that differ in what weighs."""
+    user = QueueUser("alice", applications=rng.randrange(3), used=ResourceVector(1024 * rng.randrange(9), 1))
+    queue = a_queue_report(
+        used=ResourceVector(1024 * rng.randrange(5), 1),
+        state=rng.choice((QueueState.RUNNING, QueueState.RUNNING, QueueState.STOPPED)),
+        waiting_applications=rng.randrange(3),
+        users=rng.choice(((), (user,))),
+        maximum_applications_of_user=rng.choice((0, 2)),
+        most_running=rng.choice((None, 3)),
+        applications=rng.randrange(4),
+    )
+    nodes = (a_node_report(), a_node_report("n2:1", labels=["gpu"]))
+    return a_report(
+        name,
+        number,
+        polled_at_s=NOW_S + number,
+        started_on_ms=rng.choice((1, 2)),
+        capacity=ResourceVector(rng.choice((1024, 8192)), 8),
+        ha_state=rng.choice((HaState.ACTIVE, HaState.ACTIVE, HaState.ACTIVE, HaState.STANDBY)),
+        used=ResourceVector(1024 * rng.randrange(9), rng.randrange(8)),
+        queues=(queue, a_queue_report("root.ml", used=ResourceVector(1024 * rng.randrange(5), 1))),
+        nodes=rng.choice((nodes[:1], nodes, ())),
+        labels=rng.choice(((), ("gpu",))),
+        applications=[a_document(each, name, as_of_s=NOW_S + number) for each in range(rng.randrange(4))],
+    )
+
+
+def change(view, number, rng, admissions, names):
+    name = rng.choice(view.subclusters)
+    placed = PendingPlacement(rng.choice(("default", "ml")), ResourceVector(1024, 1), NOW_S + number)
+    rng.choice(
+        (
+            lambda: view.apply(report_of(name, number, rng)),
+            lambda: view.apply(report_of(name, number, rng)),
+            lambda: view.note_failure(name, f"failure {number}", at_s=NOW_S + number),
+            lambda: view.retire(rng.choice(((), (name,)))),
+            lambda: view.note_placed(name, placed),
+            lambda: view.replace_placed(name, [placed] * rng.randrange(3)),
+            lambda: view.applications.note(a_document(number, name, as_of_s=NOW_S + number)),
+            lambda: admissions.update({name: rng.choice(tuple(Admission))}),
+            lambda: names.update({"ml": rng.choice(("ml", "default"))}),
+        )
+    )()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_was_weighed_before_is_as_if_it_were_weighed_anew(seed):
+    rng, admissions, known = random.Random(seed), {}, WeighedHomes()  # noqa: S311 - no secret
+    view = a_view(east={}, west={}, north={})
+    work = {name: [1 << rng.randrange(20) for _ in range(rng.randrange(3))] for name in view.subclusters}
+    names = {"ml": "ml"}
+    settings = HomeSettings(
+        name_at=lambda _, queue: names.get(queue, "default"),
+        expected=lambda it: Expectation(1 << 20) if it.name == "usual" else Expectation(),
+        work_in=lambda seen, _: QueueWork(tuple(work[seen.subcluster])),
+        containers_up_to=lambda it: ResourceVector(9000, 1) if it.name == "large" else ResourceVector(),
+        reserved_at=lambda it: EAST if it.name == "reserved" else None,
+        orders_asks=lambda queue: queue == "ml",
+    )
+    pool = [
+        asked(
+            queue=rng.choice(("", "default", "ml")),
+            user=rng.choice(("alice", "bob")),
+            name=rng.choice(("usual", "large", "reserved", "other", "other")),
+            label=rng.choice(("", "", "gpu")),
+            is_unmanaged=rng.random() < 0.2,
+            resource=ResourceVector(rng.choice((1024, 3072)), 1, rng.choice(({}, {}, {}, {"gpu": 1}))),
+        )
+        for _ in range(4)
+    ]
+    pool += [replace(rng.choice(pool), **rng.choice(({"user": "alice"}, {"user": "bob"}, {"queue": "ml"})))]
+    for number in range(2, 22):
+        change(view, number, rng, admissions, names)
+        excluded = {rng.choice(view.subclusters): "it said no"} if rng.random() < 0.2 else {}
+        now_s = NOW_S + number + rng.random() * 3
+        for submission in pool:
+            anew = choose_home(submission, view, admissions, now_s, settings, excluded=excluded)
+            again = choose_home(submission, view, admissions, now_s, settings, excluded=excluded, known=known)
+            assert again == anew
+
+
+class CountedView(FederationView):
+    """Notes which sub-clusters were looked at."""
+
+    looked = ()
+
+    def look(self, subcluster, now_s):
+        self.looked = (*self.looked, subcluster)
+        return super().look(subcluster, now_s)
+
+
+def test_a_choice_looks_anew_at_those_alone_of_which_something_new_is_known():
+    names, known = tuple(SubClusterId(f"c{number}") for number in range(100)), WeighedHomes()
+    view = CountedView(names, usual(ViewSettings, late_after_s=6.0))
+    for name in names:
+        view.apply(a_report(name))
+    for sequence in range(1, 5):
+        home = choose_home(asked(), view, {}, NOW_S, known=known).home_subcluster
+        assert view.looked == (names if sequence == 1 else names[sequence - 2 : sequence - 1])
+        assert home == names[sequence - 1]
+        view.looked = ()
+        view.note_placed(home, PendingPlacement("default", ResourceVector(1024, 1), NOW_S))
+
+
+def test_one_users_kinds_cannot_fill_the_memory():
+    view, known = a_view(east={}), WeighedHomes()
+    for size in range(500):
+        choose_home(asked(resource=ResourceVector(size, 1)), view, {}, NOW_S, known=known)
+    assert known.count <= 64
