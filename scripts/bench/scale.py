@@ -8,7 +8,8 @@ import datetime as dt
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,8 @@ _LISTED_WITHIN_S = 300.0
 _LOOKS_EVERY_S = 0.5
 _NEARLY = 0.999
 _CHURN_PERCENT = 10
+_MANAGER_PROCESSES = 4
+_GIVES_WAY = 5
 _COLUMNS = (
     "all listed after, s",
     "polls, of a core",
@@ -88,22 +91,38 @@ def scale(folder: Path, *, base_port: int, sizes: Sequence[Size], say: Callable[
 
 def _measured(folder: Path, base_port: int, size: Size, say: Callable[[str], None]) -> Sequence[str]:
     each = size.applications // size.clusters
-    command = [sys.executable, "-m", "scripts.bench.scripted_managers"]
-    command += map(str, (base_port, size.clusters, size.nodes, each, 0, _CHURN_PERCENT))
-    managers = subprocess.Popen(command, stdout=subprocess.PIPE)
-    try:
-        assert managers.stdout is not None  # noqa: S101 - a pipe was asked for
-        if managers.stdout.readline() != b"ready\n":
-            raise RuntimeError(f"the scripted managers did not start: are ports from {base_port} on free?")
-        webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(size.clusters)}
+    with _managers(base_port, size.clusters, size.nodes, each, churn=_CHURN_PERCENT) as webs:
         settings = {"HEDDLE_POLL_WORKERS": str(size.workers)}
         with HeddleProcess(folder, port=base_port + 150, subclusters=webs, settings=settings) as heddle:
             row = _row(heddle, list(webs.values()), each * size.clusters, say)
-    finally:
-        managers.kill()
-        managers.wait()
     say(f"{size}: {', '.join(row)}")
     return row
+
+
+@contextmanager
+def _managers(
+    base_port: int, clusters: int, nodes: int, applications: int, churn: int = 0
+) -> Iterator[Mapping[str, str]]:
+    """Scripted ResourceManagers, whose processor time is not counted: they give way to what is measured.
+
+    Several processes have a share of them each, so that one large list holds up few of the others, as on real machines.
+    """
+    begun: list[subprocess.Popen[bytes]] = []
+    share = -(-clusters // _MANAGER_PROCESSES)
+    try:
+        for first in range(0, clusters, share):
+            command = ["nice", "-n", str(_GIVES_WAY), sys.executable, "-m", "scripts.bench.scripted_managers"]
+            numbers = (base_port + first, min(share, clusters - first), nodes, applications, 0, churn, first)
+            begun.append(subprocess.Popen([*command, *map(str, numbers)], stdout=subprocess.PIPE))
+        for each in begun:
+            assert each.stdout is not None  # noqa: S101 - a pipe was asked for
+            if each.stdout.readline() != b"ready\n":
+                raise RuntimeError(f"the scripted managers did not start: are ports from {base_port} on free?")
+        yield {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(clusters)}
+    finally:
+        for each in begun:
+            each.kill()
+            each.wait()
 
 
 def _row(heddle: HeddleProcess, webs: Sequence[str], live: int, say: Callable[[str], None]) -> Sequence[str]:
@@ -171,25 +190,19 @@ def scripted_submissions(folder: Path, *, base_port: int, say: Callable[[str], N
 
     The processor time is that of its process until all has come to rest, less what it takes as long without any.
     """
-    command = [sys.executable, "-m", "scripts.bench.scripted_managers", *map(str, (base_port, _FEW, 10, 0))]
-    managers = subprocess.Popen(command, stdout=subprocess.PIPE)
     rows: dict[str, Sequence[str]] = {}
-    try:
-        assert managers.stdout is not None  # noqa: S101 - a pipe was asked for
-        managers.stdout.readline()
-        webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(_FEW)}
-        with HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle:
-            for at_once in (8, 1, 8, 1):  # the first of each is to warm up
-                ids = asyncio.run(new_ids(heddle.url, _SUBMITTED))
-                idle, _ = _share_of_core(heddle.pid, lambda: time.sleep(_SETTLES_S))
-                posts: list[Measured] = []
-                busy, took_s = _share_of_core(heddle.pid, partial(_post, heddle.url, ids, at_once, posts))
-                used_ms, told = 1000 * (busy - idle) * took_s / _SUBMITTED, posts[0]
-                rows[str(at_once)] = (f"{used_ms:.2f}", f"{told.per_s:.0f}", str(told.failed))
-                say(f"{at_once}: {', '.join(rows[str(at_once)])}")
-    finally:
-        managers.kill()
-        managers.wait()
+    with (
+        _managers(base_port, _FEW, 10, 0) as webs,
+        HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle,
+    ):
+        for at_once in (8, 1, 8, 1):  # the first of each is to warm up
+            ids = asyncio.run(new_ids(heddle.url, _SUBMITTED))
+            idle, _ = _share_of_core(heddle.pid, lambda: time.sleep(_SETTLES_S))
+            posts: list[Measured] = []
+            busy, took_s = _share_of_core(heddle.pid, partial(_post, heddle.url, ids, at_once, posts))
+            used_ms, told = 1000 * (busy - idle) * took_s / _SUBMITTED, posts[0]
+            rows[str(at_once)] = (f"{used_ms:.2f}", f"{told.per_s:.0f}", str(told.failed))
+            say(f"{at_once}: {', '.join(rows[str(at_once)])}")
     yield from figure_table("connections", ("processor time of a submission, ms", "a second", "refused"), rows)
 
 

@@ -1,10 +1,10 @@
 """ResourceManagers that tell, and take submissions: a generated federation's documents over HTTP, each request counted.
 
-Run as a process of its own: `python -m scripts.bench.scripted_managers PORT CLUSTERS NODES APPLICATIONS [ENDED CHURN]`.
-Cluster `i` listens on `PORT + i`. Rows are those that a ResourceManager was recorded with, and what moves in each of
-its answers moves here: of a running application its elapsed time, progress and what it has used; of a node its
-utilisation, and of one in twenty what it has given. CHURN percent of the applications end in a minute, and as many
-begin. `/counts` tells how often was asked.
+Run as a process of its own: `python -m scripts.bench.scripted_managers PORT CLUSTERS NODES APPLICATIONS [ENDED CHURN
+FIRST]`. Cluster `i` of those from FIRST on listens on `PORT + i`. Rows are those that a ResourceManager was recorded
+with, and what moves in each of its answers moves here: of a running application its elapsed time, progress and what it
+has used; of a node its utilisation, and of one in twenty what it has given. CHURN percent of the applications end in a
+minute, and as many begin. `/counts` tells how often was asked.
 """
 
 import asyncio
@@ -235,11 +235,13 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-async def serve(base_port: int, clusters: int, nodes: int, applications: int, ended: int = 0, churn: float = 0) -> None:
+async def serve(
+    base_port: int, clusters: int, nodes: int, applications: int, ended: int = 0, churn: float = 0, first: int = 0
+) -> None:
     """Serve until cancelled; so many live and ended applications for each cluster, as `ScriptedCluster` says."""
     loop = asyncio.get_running_loop()
     for index in range(clusters):
-        cluster = ScriptedCluster(index, nodes, applications, ended, churn, began_ms=_now_ms())
+        cluster = ScriptedCluster(first + index, nodes, applications, ended, churn, began_ms=_now_ms())
         await loop.create_server(partial(_Connection, cluster), "127.0.0.1", base_port + index)
     print("ready", flush=True)
     await asyncio.Event().wait()
