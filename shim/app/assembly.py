@@ -247,7 +247,7 @@ def _matching(base: Foundation) -> AttemptMatching:
     for each in (launches, cycles):
         base.pollers.listen(each)
     if following is not None:
-        following.subscribe_to_capacity(launches.spoken_for)
+        following.subscribe_to_capacity(launches.claims_reported)
     return AttemptMatching(settings, launches, cycles)
 
 

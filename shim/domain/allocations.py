@@ -320,8 +320,8 @@ HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]
 """How many containers the application has with exactly these tags, by sub-cluster."""
 
 
-class SpokenFor:
-    """Room that asks with a constraint are asked for: DistributedShell has one for each container."""
+class ClaimedCapacity:
+    """Capacity that asks with a constraint ask for already: DistributedShell has one ask for each container."""
 
     def __init__(self) -> None:
         self._tags: dict[SubClusterId, Counter[frozenset[str]]] = {}
@@ -345,7 +345,7 @@ class TagCounts:
     """Containers that a constraint looks at."""
 
     held: HeldTags = field(default_factory=dict)
-    spoken: SpokenFor = field(default_factory=SpokenFor)
+    claimed: ClaimedCapacity = field(default_factory=ClaimedCapacity)
 
 
 def count_tagged(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:

@@ -95,7 +95,7 @@ class OfferCounts:
 
 @dataclass(frozen=True, slots=True)
 class CapacityNotice:
-    """Room of a sub-cluster that is spoken for and that its report shows as free.
+    """Room of a sub-cluster that is claimed and that its report shows as free.
 
     Attributes:
         promised: To all Global Masters, the oldest first.

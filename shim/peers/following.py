@@ -101,7 +101,7 @@ class Follower:
     Attributes:
         questions: The correspondence over the present link; None while there is none.
         bid: What goes with the next launches; None if it was said.
-        on_capacity: Told what is spoken for, right after each report.
+        on_capacity: Told what is claimed, right after each report.
         unsaid: News of proposals that it has not been seen to hear, by the proposal's number.
     """
 
@@ -332,7 +332,7 @@ class Following:
             follower.listen(listener)
 
     def subscribe_to_capacity(self, hear: OnCapacity) -> None:
-        """Have somebody told what is spoken for at a Local Master, right after each report."""
+        """Have somebody told what is claimed at a Local Master, right after each report."""
         for follower in self._followers.values():
             follower.on_capacity = hear
 

@@ -129,7 +129,7 @@ class LaunchVerification:
         _ = self.book
         self._offers.place(bid, self._clock.now_s())
 
-    def spoken_for(self) -> CapacityNotice:
+    def claims(self) -> CapacityNotice:
         return self._offers.told(self._clock.now_s())
 
 
@@ -248,7 +248,7 @@ class LaunchService:
             self._bids.bid(subcluster, bid)
             self._out(subcluster)
 
-    def spoken_for(self, subcluster: SubClusterId, told: CapacityNotice) -> None:
+    def claims_reported(self, subcluster: SubClusterId, told: CapacityNotice) -> None:
         """A Local Master tells what its report shows as free and is others': it is not there to plan on."""
         me = "" if self._bids is None else self._bids.sender
         book, now_s = self._books[subcluster].book, self._clock.now_s()

@@ -62,8 +62,8 @@ class TellsOfOffers(Protocol):
     def hear_bid(self, bid: CapacityBid) -> None:
         """Hear what a Global Master would have of room that comes free."""
 
-    def spoken_for(self) -> CapacityNotice:
-        """Room that reports show as free and that is spoken for."""
+    def claims(self) -> CapacityNotice:
+        """Room that reports show as free and that is claimed."""
         ...
 
 
@@ -91,7 +91,7 @@ class ReportService:
         subcluster: Whose Local Master it is.
         life: Of the Local Master; no other has the same.
         verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
-        room: Hears bids, and tells with each report and verdict what is spoken for; None for what tells nothing.
+        room: Hears bids, and tells with each report and verdict what is claimed; None for what tells nothing.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class ReportService:
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         del applied
         frame = self._publisher.publish(report, now_s=self._clock.now_s())
-        frame = msgspec.structs.replace(frame, room=self._spoken_for())
+        frame = msgspec.structs.replace(frame, room=self._claims())
         data = tuple(map(encode_frame, in_pieces(frame)))
         for follower in self._followers:
             follower.offer(data)
@@ -166,7 +166,7 @@ class ReportService:
                 continue
             whole = self._publisher.resync(now_s=self._clock.now_s())
             if whole is not None:
-                for frame in in_pieces(msgspec.structs.replace(whole, room=self._spoken_for())):
+                for frame in in_pieces(msgspec.structs.replace(whole, room=self._claims())):
                     await follower.link.send(frame)
                     await asyncio.sleep(0)  # each is encoded in a turn of its own
 
@@ -190,10 +190,10 @@ class ReportService:
         verdicts = self._verify_launches(proposer(peer, frame.life), frame.proposals, frame.news)
         if frame.bid is not None and self._room is not None:  # who bids is who proved to be at the other end
             self._room.hear_bid(replace(frame.bid, global_master=GlobalMasterId(peer), incarnation=frame.life))
-        return LaunchedFrame(frame.number, verdicts, self._spoken_for())
+        return LaunchedFrame(frame.number, verdicts, self._claims())
 
-    def _spoken_for(self) -> CapacityNotice | None:
-        return None if self._room is None else self._room.spoken_for()
+    def _claims(self) -> CapacityNotice | None:
+        return None if self._room is None else self._room.claims()
 
 
 _REPORTS_A_BID = 4
@@ -209,7 +209,7 @@ class LocalMasterSettings:
         heartbeats: How its ResourceManager is polled.
         promise_s: How long promised room is kept.
         offer_s: How long room is kept for the best bid among Global Masters; 0 keeps none.
-        tells: Whether it tells with each report what is spoken for; for measurements of what that is worth.
+        tells: Whether it tells with each report what is claimed; for measurements of what that is worth.
     """
 
     heartbeats: PollSchedule

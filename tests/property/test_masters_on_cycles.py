@@ -136,7 +136,7 @@ class PlanningMaster:
     def hear(self, reports):
         for each in reports:
             self.launches.reported(each, self.view.apply(each))
-            self.launches.spoken_for(each.subcluster, self.masters.books[each.subcluster].spoken_for())
+            self.launches.claims_reported(each.subcluster, self.masters.books[each.subcluster].claims())
 
     def call(self):
         """The ApplicationMaster calls, and says what it lacks."""

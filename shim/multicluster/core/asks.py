@@ -13,7 +13,17 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from shim.domain.allocations import ANY, Ask, AskKey, GangDemand, Grant, HeldTags, PendingRequest, SpokenFor, TagCounts
+from shim.domain.allocations import (
+    ANY,
+    Ask,
+    AskKey,
+    ClaimedCapacity,
+    GangDemand,
+    Grant,
+    HeldTags,
+    PendingRequest,
+    TagCounts,
+)
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.ask_group import AskGroup
@@ -263,7 +273,7 @@ class AskBook:
             splitter: Decides; those with a placement are split by what it leaves to schedulers, if it knows none.
             capacities: The sub-clusters as they are known now.
         """
-        totals, gang, spoken = self._totals(), self.gang, self.spoken_for()
+        totals, gang, claimed = self._totals(), self.gang, self.claimed()
         if gang is not None and sum(total for key, total in totals.items() if key.placement is None) < gang.count:
             gang = replace(gang, count=0, text=f"{gang.text}; its queue may not have so many now")
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
@@ -271,15 +281,15 @@ class AskBook:
             is_withheld = gang is not None and not gang.count and not is_placed
             total = group.wanted if is_withheld else totals[group.key]
             if is_placed:
-                spoken.add(group.key, group.targets, -1)
+                claimed.add(group.key, group.targets, -1)
             if total == 0:
                 group.targets = {}
                 splitter.drop(group.key)
                 continue
             if is_placed:
-                request = self.request_of(group, total, tags=TagCounts(held, spoken))
+                request = self.request_of(group, total, tags=TagCounts(held, claimed))
                 group.targets = dict(self._split_placed(request, splitter, capacities))
-                spoken.add(group.key, group.targets)
+                claimed.add(group.key, group.targets)
                 continue
             group.targets = dict(splitter.split(self.request_of(group, total, gang), capacities))
             group.pins = splitter.pins(group.key)
@@ -292,13 +302,13 @@ class AskBook:
             return splitter.split(request, capacities)
         return split_constrained(request, capacities, self._move_after_beats)
 
-    def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
+    def claimed(self, besides: AskGroup | None = None) -> ClaimedCapacity:
         """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""
-        spoken = SpokenFor()
+        claimed = ClaimedCapacity()
         for group in self._groups.values():
             if group.key.placement is not None and group is not besides:
-                spoken.add(group.key, group.targets)
-        return spoken
+                claimed.add(group.key, group.targets)
+        return claimed
 
     @property
     def has_placed(self) -> bool:

@@ -522,7 +522,7 @@ class Rejections:
         session.rejected(group.key, rejected.count)
         self._asks.reject(group.key, session.subcluster, rejected.count)
         asked = sum(each.bound(group.key) for each in self._talk)
-        tags = TagCounts(self._containers.tags(), self._asks.spoken_for(besides=group))
+        tags = TagCounts(self._containers.tags(), self._asks.claimed(besides=group))
         request = self._asks.request_of(group, group.wanted, tags=tags)
         elsewhere = free_elsewhere(request, self._talk.capacities)
         lost = min(rejected.count, group.wanted - asked - elsewhere)

@@ -391,12 +391,12 @@ def _tags_at(subcluster: SubClusterId, held: HeldTags) -> frozenset[str]:
 def _slots(room: ClusterCapacity, request: PendingRequest, tags: TagCounts) -> int:
     """Count the containers that fit in the free room, and that the constraint leaves to the nodes."""
     slots, most = (
-        slots_of(replace(room, free=room.free - tags.spoken.amount(room.subcluster)), request),
+        slots_of(replace(room, free=room.free - tags.claimed.amount(room.subcluster)), request),
         most_by_nodes(room, request, tags.held),
     )
     if most is None or request.key.placement is None:
         return slots
-    return min(slots, max(0, most - tags.spoken.tagged(room.subcluster, request.key.placement.tags)))
+    return min(slots, max(0, most - tags.claimed.tagged(room.subcluster, request.key.placement.tags)))
 
 
 def most_by_nodes(room: ClusterCapacity, request: PendingRequest, held: HeldTags) -> int | None:
@@ -428,7 +428,7 @@ def queue_by_tags(
     added: dict[SubClusterId, int] = {}
     places = sorted(capacities, key=lambda room: not room.is_home)
     for name in [room.subcluster for room in places]:
-        taken = asked.get(name, 0) + (request.tags.spoken.tagged(name, tags) if request.tags else 0)
+        taken = asked.get(name, 0) + (request.tags.claimed.tagged(name, tags) if request.tags else 0)
         added[name] = min(missing, max(0, most_at.get(name, taken + missing) - taken))
         missing -= added[name]
     added[places[0].subcluster] += missing

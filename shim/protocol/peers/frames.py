@@ -95,7 +95,7 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
         earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
         pieces: In how many pieces its bulk went ahead; see `pieces`.
-        room: What the newest report shows as free and is spoken for; None if it is not told.
+        room: What the newest report shows as free and is claimed; None if it is not told.
     """
 
     life: str
@@ -221,7 +221,7 @@ class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
 
 
 class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
-    """Local Master to Global Master: the answer to each proposal of a launch frame, and what is spoken for since."""
+    """Local Master to Global Master: the answer to each proposal of a launch frame, and what is claimed since."""
 
     number: int
     verdicts: Annotated[tuple[LaunchVerdict, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]

@@ -152,7 +152,7 @@ class BiddingMaster:
         other.roster.update(list(story.roster.all()), read_at_s=0)
         self.service = LaunchService(other.view, other.clock, 30.0, other.following, other.following)
         other.following.listen(self.service)
-        other.following.subscribe_to_capacity(self.service.spoken_for)
+        other.following.subscribe_to_capacity(self.service.claims_reported)
         self.bidder = CapacityBidder(GlobalMasterId(f"gm/{name}"), other.following.incarnation)
         self.heard = []
 

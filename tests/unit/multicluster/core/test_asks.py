@@ -411,10 +411,10 @@ def test_what_other_asks_are_asked_for_takes_room_and_what_the_same_ask_is_asked
     assert book.has_placed
     group = next(group for group in book.groups if group.key == OTHERS)
     free = [
-        (capacities[0].free - spoken.amount(capacities[0].subcluster)).memory_mib // 1024
-        for spoken in (book.spoken_for(), book.spoken_for(group))
+        (capacities[0].free - claimed.amount(capacities[0].subcluster)).memory_mib // 1024
+        for claimed in (book.claimed(), book.claimed(group))
     ]
-    assert free == [0, 6], "what has no placement is not spoken for"
+    assert free == [0, 6], "what has no placement is not claimed"
 
 
 def test_an_ask_with_a_placement_moves_after_ten_beats_without_a_grant():

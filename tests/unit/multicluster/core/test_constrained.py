@@ -245,7 +245,7 @@ def test_a_home_that_adds_up_is_asked_only_for_more_and_its_counts_mean_more():
     assert talk.counts(EAST) == []
     talk.rounds(replace(WANTED, count=1), grants=[a_grant(2)])
     assert talk.ledger.holdings.asks == {WANTED.key: 2}
-    assert talk.opened == [WEST], "the nodes of the home are spoken for"
+    assert talk.opened == [WEST], "the nodes of the home are claimed"
 
 
 def test_a_home_that_takes_totals_is_told_the_new_total():

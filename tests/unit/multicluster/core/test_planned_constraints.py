@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from shim.domain.allocations import (
     AskKey,
+    ClaimedCapacity,
     ConstraintHandling,
     PendingRequest,
     PlacementConstraint,
     RequestPlan,
-    SpokenFor,
     TagCounts,
 )
 from shim.domain.ids import SubClusterId
@@ -44,8 +44,8 @@ class Split:
     def __init__(self, wanted, capacities=CAPACITIES, placement=APART, held=None, **demand):
         self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=3))
         self.key = a_key(placement)
-        self.spoken = SpokenFor()
-        self.demand = PendingRequest(self.key, wanted, tags=TagCounts(held or {}, self.spoken), **demand)
+        self.claimed = ClaimedCapacity()
+        self.demand = PendingRequest(self.key, wanted, tags=TagCounts(held or {}, self.claimed), **demand)
         self.capacities = capacities
 
     def asked(self, **demand):
@@ -87,7 +87,7 @@ def test_what_waits_at_schedulers_is_no_more_than_nodes_may_have_but_at_home():
         split.plan()
         assert split.asked() == asked
     split = Split(2)
-    split.spoken.add(a_key(number=8), {EAST: 1})
+    split.claimed.add(a_key(number=8), {EAST: 1})
     split.asked()
     split.plan()
     assert split.asked() == {EAST: 1, WEST: 1}, "another ask of the application has a node of the home"
