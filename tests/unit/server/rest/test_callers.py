@@ -348,3 +348,38 @@ async def test_a_token_of_which_a_part_is_another_is_none(server, tokens, part, 
     setattr(token, part, value)
     refused = await server.ask("GET", METRICS, x_hadoop_delegation_token=encode_token(token))
     assert refused.status == 403
+
+
+@pytest.mark.parametrize("token", ["none", "good", "cancelled"])
+@pytest.mark.parametrize("cookie", ["none", "good", "broken"])
+async def test_who_goes_on_asking_is_known_by_his_cookie_or_his_token_as_it_is_now(server, tokens, cookie, token):
+    """A good cookie goes first; who has a token and a broken cookie is known by the token; a ticket is not shown."""
+    made = await tokens.issue("bob", "", "oozie", is_proven=True)
+    if token == "cancelled":
+        await tokens.cancel(made, caller="bob")
+    good = cookie_of(await server.ask("GET", METRICS, authorization=ticket("ada@TEST")))
+    headers = [("host", "front:8088")]
+    headers += [] if cookie == "none" else [("cookie", good if cookie == "good" else good[:-3])]
+    headers += [] if token == "none" else [("x-hadoop-delegation-token", encode_token(made))]
+    request = Request("GET", METRICS, "", tuple(headers), b"", "127.0.0.1")
+    callers = ProvenCallers(server.identity, NamedTickets(), PrincipalRules(frozenset({"TEST"})), tokens)
+    asked = callers.again(request, parse_query(""))
+    ada = ("ada", "ada", True)
+    expected = {
+        ("none", "none"): None,
+        ("none", "good"): ("bob", "oozie", False),
+        ("none", "cancelled"): "refused",
+        ("good", "none"): ada,
+        ("good", "good"): ada,
+        ("good", "cancelled"): ada,
+        ("broken", "none"): "refused",
+        ("broken", "good"): ("bob", "oozie", False),
+        ("broken", "cancelled"): "refused",
+    }[cookie, token]
+    if expected == "refused":
+        with pytest.raises(UserError):
+            await asked
+        return
+    caller = await asked
+    found = None if caller is None else (caller.user, caller.real_user, caller.has_ticket)
+    assert found == expected

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.identity.service import Caller
+from shim.identity.service import Caller, IdentityRules
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.request_records import RequestResponse
 from shim.telemetry import AuditEntry, Metrics
 from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
+from tests.support.scripted_server import BASE, ScriptedServer
 
 APPS = "/ws/v1/cluster/apps"
 EXCHANGE = RequestResponse(
@@ -133,3 +135,87 @@ def test_only_changes_are_audited_and_only_submissions_counted_as_such():
 def test_labels_are_those_of_the_table_alone(operation, endpoint, method):
     _, counted = told(replace(EXCHANGE, operation=operation, status=404))
     assert counted == [f'heddle_http_requests_total{{endpoint="{endpoint}",method="{method}",status="404"}} 1.0']
+
+
+def reported(operation: str, status: int, user: str, **more: Any) -> RequestResponse:
+    """An exchange of a caller of whom nothing but the name matters, answered while the clock is held."""
+    caller = Caller(user, user)
+    return RequestResponse("r", operation, caller, "127.0.0.1", status, 0.0, more.pop("is_change", False), **more)
+
+
+APP = ApplicationId(1_700_000_000_000, 7)
+AT = f"{BASE}/apps/{APP}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", f"{BASE}/metrics", reported(f"GET {BASE}/metrics", 200, "alice")),
+        ("GET", AT, reported(f"GET {BASE}/apps/{{application}}", 200, "alice", target=str(APP))),
+        (
+            "GET",
+            f"{BASE}/apps/application_1_0009",
+            reported(
+                f"GET {BASE}/apps/{{application}}",
+                404,
+                "alice",
+                target="application_1_0009",
+                reason="java.lang.Exception: app with id: application_1_0009 not found",
+            ),
+        ),
+        (
+            "GET",
+            f"{AT}/appattempts",
+            reported(f"GET {BASE}/apps/{{application}}/appattempts", 200, "alice", subcluster="east", target=str(APP)),
+        ),
+        ("GET", f"{BASE}/info?cluster=west", reported(f"GET {BASE}/info", 200, "alice", subcluster="west")),
+        (
+            "PUT",
+            f"{AT}/state",
+            reported(
+                f"PUT {BASE}/apps/{{application}}/state",
+                202,
+                "alice",
+                is_change=True,
+                subcluster="east",
+                target=str(APP),
+                audit="app.kill",
+            ),
+        ),
+        ("GET", "/nothing/there", reported("GET nothing", 404, "alice", target="/nothing/there")),
+        ("DELETE", "/nothing", reported("DELETE nothing", 404, "alice", is_change=True, target="/nothing")),
+    ],
+)
+async def test_each_request_is_reported_with_all_that_was_learnt_of_it(method, path, expected):
+    server = ScriptedServer(rules=usual(IdentityRules))
+    server.federation["east"].add_application(APP, "RUNNING", user="alice")
+    await server.poll()
+    mark = "&" if "?" in path else "?"
+    await server.ask(
+        method,
+        f"{path}{mark}user.name=alice",
+        body=b'{"state":"KILLED"}' if method == "PUT" else b"",
+        **({"content_type": "application/json"} if method == "PUT" else {}),
+    )
+    (told,) = server.exchanges
+    assert told.request_id
+    assert told.caller is not None
+    assert told.caller.user == told.caller.real_user == "alice"
+    assert replace(told, request_id="r", caller=expected.caller) == expected
+
+
+async def test_a_request_takes_as_long_as_its_home_takes():
+    server = ScriptedServer(rules=usual(IdentityRules))
+    server.federation["east"].add_application(APP, "RUNNING", user="alice")
+    await server.poll()
+    clock = server.federation.clock
+
+    async def slow(manager, request, timeout_s):
+        await clock.sleep(1.25)
+        return manager.take(request)
+
+    server.federation["east"].behave(slow)
+    began_s = clock.monotonic_s()
+    await server.ask("GET", f"{AT}/appattempts?user.name=alice")
+    (told,) = server.exchanges
+    assert 1.25 <= told.duration_s <= clock.monotonic_s() - began_s
