@@ -1,5 +1,6 @@
 """An application that waits is moved once its home has ended it, and nothing else is; exactly once, whoever dies."""
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from shim.submission.rehoming import Move, _has_begun
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from tests.doubles.federation import ScriptedFederation
 from tests.doubles.misbehaviours import IsNeverReached, LosesTheAnswer, MisbehavesFor
-from tests.doubles.resource_manager import AnswersProperly
+from tests.doubles.resource_manager import AnswersProperly, ok_answer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
@@ -367,3 +368,50 @@ async def test_what_its_home_has_forgotten_in_a_restart_goes_on_only_if_nothing_
     assert record.intent_id != leaving.intent_id
     shown = heddle.view.applications.find(AN_ID)
     assert shown.summary.home_subcluster == home
+
+
+class KillsNothing:
+    """Takes a kill, and goes on with the application as if it had not."""
+
+    def __init__(self):
+        self.kills = 0
+
+    async def __call__(self, manager, request, _):
+        if not is_kill(request):
+            return manager.take(request)
+        self.kills += 1
+        return ok_answer(b'{"state":"ACCEPTED"}')
+
+
+async def test_a_kill_that_takes_longer_is_waited_for_by_who_asked_and_not_by_the_repair():
+    federation, heddle = await waiting_at_east()
+    kills_nothing = KillsNothing()
+    federation["east"].behave(kills_nothing)
+    began_s = federation.clock.monotonic_s()
+    move = await moved(federation, heddle)
+    assert (move.is_done, move.home, move.reason) == (False, WEST, "east has not ended it yet")
+    assert 8.0 <= federation.clock.monotonic_s() - began_s < 8.5
+    kills_nothing.kills = 0
+    began_s = federation.clock.monotonic_s()
+    leaving = await record_of(federation)
+    assert await heddle.repair.rehoming.go_on(leaving) == "east has not ended it yet"
+    assert (kills_nothing.kills, federation.clock.monotonic_s()) == (1, began_s), "asked once, without a wait"
+
+
+async def test_while_one_moves_it_nobody_else_does():
+    federation, heddle = await waiting_at_east()
+    kills_nothing = KillsNothing()
+    federation["east"].behave(kills_nothing)
+    moving = asyncio.ensure_future(heddle.repair.rehoming.rehome(AN_ID))
+    await federation.clock.advance(1.0)
+    kills = kills_nothing.kills
+    assert kills >= 1
+    leaving = await record_of(federation)
+    assert await heddle.repair.rehoming.go_on(leaving) == ""
+    assert kills_nothing.kills == kills
+    federation["east"].behave(AnswersProperly())
+    await federation.clock.advance(1.0)
+    move = await moving
+    assert (move.is_done, alive(federation)) == (True, [WEST])
+    record = await record_of(federation)
+    assert await heddle.repair.rehoming.go_on(record) == "", "what is done with is not moved again"

@@ -9,6 +9,7 @@ import pytest
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.ports.resource_manager import RestRequest
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from tests.doubles.failing_stores import SwitchableStore
 from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
@@ -266,3 +267,70 @@ async def test_many_are_brought_home_in_one_round(federation: ScriptedFederation
     await heddle.repair.repair_all()
     assert len(federation["east"].applications) == 59
     assert await federation.store.intended() == []
+
+
+TOO_LARGE = "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum"
+
+
+def is_a_submission(request: RestRequest) -> bool:
+    return request.method == "POST"
+
+
+async def sent_nowhere(federation: ScriptedFederation) -> ScriptedHeddle:
+    """A Heddle that has reached no home with an application, the last of them west."""
+    heddle = await federation.start()
+    for manager in federation.managers.values():
+        manager.behave(MisbehavesFor(IsNeverReached(), times=9, applies=is_a_submission))
+    await federation.wait_for(heddle.submissions.submit(a_submission()))
+    assert (await stands(federation)).home_subcluster == WEST
+    await federation.clock.advance(30.0)
+    return heddle
+
+
+async def repaired(federation: ScriptedFederation, heddle: ScriptedHeddle) -> SubmissionRecord:
+    await federation.wait_for(heddle.poll())
+    await federation.wait_for(heddle.repair.repair_all())
+    return await stands(federation)
+
+
+async def test_what_a_home_refuses_for_its_size_when_it_is_sent_again_goes_to_another(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await sent_nowhere(federation)
+    before = await stands(federation)
+    federation["west"].behave(RejectsSubmissions(TOO_LARGE))
+    federation["east"].behave(AnswersProperly())
+    record = await repaired(federation, heddle)
+    assert (federation.who_has(AN_ID), federation["east"].submissions) == ([EAST], {AN_ID: 1})
+    assert (record.state, record.home_subcluster) == (SUBMITTED, EAST)
+    assert record.home_started_on_ms == federation["east"].started_on_ms
+    assert before.intended_at_ms < record.intended_at_ms <= int(federation.clock.now_s() * 1000)
+    assert record.intent_id != before.intent_id
+    reasons = {each.subcluster: each.reason for each in record.decision.candidates}
+    assert reasons[WEST].startswith(f"refused it for its size: java.lang.Exception: {TOO_LARGE}")
+
+
+@pytest.mark.parametrize("words", [TOO_LARGE, "User alice cannot submit to queue"])
+async def test_what_no_other_home_takes_either_is_refused_in_words_of_a_home(
+    federation: ScriptedFederation, words: str
+) -> None:
+    heddle = await sent_nowhere(federation)
+    for manager in federation.managers.values():
+        manager.behave(RejectsSubmissions(f"{words} at {manager.subcluster}"))
+    record = await repaired(federation, heddle)
+    assert (record.state, federation.who_has(AN_ID)) == (REJECTED, [])
+    last = "east" if words == TOO_LARGE else "west"
+    assert f"{words} at {last}" in record.rejection
+    shown = heddle.view.applications.find(AN_ID)
+    assert shown is not None
+    assert shown.summary.state is YarnApplicationState.FAILED
+
+
+async def test_what_may_have_been_sent_by_another_heddle_stays_where_it_is_refused(
+    federation: ScriptedFederation,
+) -> None:
+    await left_behind(federation, home="west")
+    heddle = await federation.start()
+    federation["west"].behave(RejectsSubmissions(TOO_LARGE))
+    record = await repaired(federation, heddle)
+    assert (record.state, record.home_subcluster, federation.who_has(AN_ID)) == (REJECTED, WEST, [])
