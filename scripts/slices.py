@@ -248,6 +248,14 @@ SLICES = (
         before=_ARCHIVE,
     ),
     Slice(
+        name="contests",
+        about="published systems against plain YARN and Heddle's default on real clusters",
+        paths=("tests/e2e/test_real_contests.py",),
+        usual_s=300,
+        options=("-v",),
+        before=_ARCHIVE,
+    ),
+    Slice(
         name="secured",
         about="clusters of two realms with real tickets, HDFS with them",
         paths=(

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from scripts.calibrating.rows import NODES, PLACES
+from scripts.calibrating.rows import CONTAINER, NODES, PLACES
+from shim.domain.resources import ResourceVector
 
 GAP_S = 1.6
 _LONG = 0.25
@@ -20,12 +21,18 @@ class DrawnJob:
         arrival_s: From the begin of the run to its submission.
         durations_s: How long each task sleeps.
         kind: Name of the application, which others of its kind have, too; its own where nothing recurs.
+        size: Of the container of each task.
+        tags: Of the application.
+        constraint: Of the tasks, which have the tag `service`, as Hadoop's parser takes it; empty for none.
     """
 
     name: str
     arrival_s: float
     durations_s: tuple[float, ...]
     kind: str = ""
+    size: ResourceVector = CONTAINER
+    tags: tuple[str, ...] = ()
+    constraint: str = ""
 
     @property
     def work_s(self) -> float:

@@ -34,6 +34,7 @@ class Row:
         containers: Order of the queue of Heddle; empty where no Heddle stands before the clusters, or one as installed.
         clusters: How many; 1 is one CapacityScheduler over all nodes.
         ordering: `ordering-policy` of the clusters' queue.
+        order: In which applications start.
         is_installed: Whether a Heddle stands before them of which nothing is configured but them, and that they have
             files in common.
     """
@@ -42,6 +43,7 @@ class Row:
     containers: str = ""
     clusters: int = 2
     ordering: str = "fifo"
+    order: str = "fifo"
     is_installed: bool = False
 
     @property
@@ -60,7 +62,9 @@ class Row:
         """Sections of Heddle's configuration, beside those of addresses and of security."""
         if self.is_installed:
             return ""
-        return f'[[queue]]\nname = "root.default"\nspan = true\norder = "fifo"\ncontainers = "{self.containers}"\n'
+        return (
+            f'[[queue]]\nname = "root.default"\nspan = true\norder = "{self.order}"\ncontainers = "{self.containers}"\n'
+        )
 
 
 ONE_FAIR = "one fair cluster"

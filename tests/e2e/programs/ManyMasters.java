@@ -12,6 +12,7 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.Credentials;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -19,21 +20,28 @@ import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceSizing;
+import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.api.resource.PlacementConstraint;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.NMTokenCache;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.util.constraint.PlacementConstraintParser;
 
 /**
  * The programs of many ApplicationMasters in one JVM. The container of each is a shell that brings its token here and
- * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB SECONDS,SECONDS,...`. Prints what came when, in seconds of the epoch.
+ * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB VCORES SECONDS,SECONDS,... [CONSTRAINT]`. Prints what came when, in seconds
+ * of the epoch.
  */
 public final class ManyMasters {
   private static final int BACKLOG = 200;
+  private static final Set<String> TAGS = Collections.singleton("service");
 
   public static void main(String[] arguments) throws Exception {
     long beatMs = Long.parseLong(arguments[0]);
@@ -60,9 +68,11 @@ public final class ManyMasters {
         configuration.set(YarnConfiguration.RM_SCHEDULER_ADDRESS, words[1]);
         UserGroupInformation user = UserGroupInformation.createRemoteUser(words[0]);
         user.addCredentials(Credentials.readTokenStorageFile(new File(words[2]), configuration));
-        Master master = new Master(words[0], configuration, beatMs, starts, Integer.parseInt(words[4]), words[5]);
+        Resource size = Resource.newInstance(Integer.parseInt(words[4]), Integer.parseInt(words[5]));
+        Master master = new Master(words[0], configuration, beatMs, starts, size, words[6]);
+        String constraint = words.length > 7 ? words[7] : "";
         print("begun " + words[0] + " " + words[3]);
-        user.doAs((PrivilegedExceptionAction<Void>) master::run);
+        user.doAs((PrivilegedExceptionAction<Void>) () -> master.run(constraint));
       } catch (Exception failure) {
         status = 1;
         failure.printStackTrace();
@@ -88,7 +98,7 @@ public final class ManyMasters {
     private final String name;
     private final long beatMs;
     private final String starts;
-    private final int mib;
+    private final Resource size;
     private final Deque<Integer> waiting = new ArrayDeque<>();
     private final String[] seconds;
     private final Deque<ContainerRequest> open = new ArrayDeque<>();
@@ -97,11 +107,11 @@ public final class ManyMasters {
     private final NMClient nodes = NMClient.createNMClient();
     private int ended;
 
-    Master(String name, Configuration configuration, long beatMs, String starts, int mib, String durations) {
+    Master(String name, Configuration configuration, long beatMs, String starts, Resource size, String durations) {
       this.name = name;
       this.beatMs = beatMs;
       this.starts = starts;
-      this.mib = mib;
+      this.size = size;
       this.seconds = durations.split(",");
       NMTokenCache tokens = new NMTokenCache(); // not the one of the whole JVM
       scheduler.setNMTokenCache(tokens);
@@ -110,19 +120,30 @@ public final class ManyMasters {
       nodes.init(configuration);
     }
 
-    Void run() throws Exception {
+    Void run(String constraint) throws Exception {
       scheduler.start();
       nodes.start();
       try {
-        scheduler.registerApplicationMaster("localhost", 0, "");
-        print("registered " + name + " " + now());
         for (int task = 0; task < seconds.length; task++) {
-          ContainerRequest request =
-              new ContainerRequest(Resource.newInstance(mib, 1), null, null, Priority.newInstance(1));
           waiting.add(task);
-          open.add(request);
-          scheduler.addContainerRequest(request);
         }
+        if (constraint.isEmpty()) {
+          scheduler.registerApplicationMaster("localhost", 0, "");
+          ask();
+        } else {
+          PlacementConstraint parsed = PlacementConstraintParser.parseExpression(constraint).build();
+          scheduler.registerApplicationMaster("localhost", 0, "", Collections.singletonMap(TAGS, parsed));
+          var asked =
+              SchedulingRequest.newBuilder()
+                  .allocationRequestId(1)
+                  .priority(Priority.newInstance(1))
+                  .allocationTags(TAGS)
+                  .resourceSizing(ResourceSizing.newInstance(seconds.length, size))
+                  .executionType(ExecutionTypeRequest.newInstance())
+                  .build();
+          scheduler.addSchedulingRequests(Collections.singleton(asked));
+        }
+        print("registered " + name + " " + now());
         beat();
         while (ended < seconds.length) {
           Thread.sleep(beatMs);
@@ -136,6 +157,14 @@ public final class ManyMasters {
         scheduler.stop();
       }
       return null;
+    }
+
+    private void ask() {
+      for (int task = 0; task < seconds.length; task++) {
+        ContainerRequest request = new ContainerRequest(size, null, null, Priority.newInstance(1));
+        open.add(request);
+        scheduler.addContainerRequest(request);
+      }
     }
 
     private void beat() throws Exception {
@@ -161,11 +190,13 @@ public final class ManyMasters {
         return;
       }
       int task = waiting.remove();
-      scheduler.removeContainerRequest(open.remove());
+      if (!open.isEmpty()) {
+        scheduler.removeContainerRequest(open.remove());
+      }
       running.put(container.getId(), task);
       String command =
           String.format("echo %s %d $EPOCHREALTIME >> %s && exec sleep %s", name, task, starts, seconds[task]);
-      print("launch " + name + " " + now() + " " + task + " " + container.getId());
+      print("launch " + name + " " + now() + " " + task + " " + container.getNodeId());
       nodes.startContainer(
           container,
           ContainerLaunchContext.newInstance(null, null, Collections.singletonList(command), null, null, null));

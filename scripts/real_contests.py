@@ -1,0 +1,259 @@
+"""Published systems on real clusters, on a workload that each is for, against plain YARN and Heddle's own orders.
+
+    python -m scripts.real_contests SYSTEM [SEED [WAY ...]]
+
+Containers claim what their nodes are told to have, and sleep: so two cores have room for them. ApplicationMasters are
+real ones, whose programs share one JVM (`scripts/calibrating/lab_side.py`). A run takes one to three minutes. Ends with
+1 if the system does not need less than each rival by as much as its contest says.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from scripts.calibrating.draw import DrawnJob
+from scripts.calibrating.lab_side import RealRun, masters_of, run_on_lab
+from scripts.calibrating.rows import CONTAINER, ORDERING, Row
+from scripts.figure_tables import print_heading, print_row
+from scripts.paper_contests import unlike_shares
+from scripts.two_clusters import be_silent
+from shim.domain.resources import ResourceVector
+from shim.lab import Lab, LabSpec
+from shim.lab.spec import ClusterSpec, LabNode
+
+_CLUSTERS = ("east", "west")
+
+
+@dataclass(frozen=True, slots=True)
+class RealContest:
+    """A contest on two real clusters.
+
+    Attributes:
+        measure: What is measured; the less, the better.
+        nodes: Of each cluster.
+        made_jobs: From a seed.
+        measured: From the jobs and their run.
+        ways: What stands before the clusters; the system's own first.
+        least: How many times as much as the system each rival needs at least, by its name; others are only told.
+        ordering: `ordering-policy` of the clusters' queue.
+    """
+
+    measure: str
+    nodes: tuple[LabNode, ...]
+    made_jobs: Callable[[int], Sequence[DrawnJob]]
+    measured: Callable[[Sequence[DrawnJob], RealRun], float]
+    ways: tuple[Row, ...]
+    least: Mapping[str, float]
+    ordering: str = "fair"
+
+    def lab(self) -> LabSpec:
+        """Two equal clusters with one queue."""
+        queues = {
+            "yarn.scheduler.capacity.root.queues": "default",
+            "yarn.scheduler.capacity.root.default.capacity": "100",
+            "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
+            ORDERING: self.ordering,
+        }
+        site = {"yarn.resourcemanager.placement-constraints.handler": "scheduler"}
+        overrides = {"capacity-scheduler.xml": queues, "yarn-site.xml": site}
+        return LabSpec(
+            tuple(
+                ClusterSpec(name, nodes=len(self.nodes), node_specs=self.nodes, overrides=overrides)
+                for name in _CLUSTERS
+            )
+        )
+
+
+# ---------------------------------------------------------------------- dominant resources
+
+_MEMORY_HEAVY, _CORE_HEAVY = ResourceVector(3584, 1), ResourceVector(384, 1)
+_SHARED = ResourceVector(2 * 36 * 1024, 2 * 18)
+"""What tasks may have; nodes have as much more as the ApplicationMasters claim."""
+
+
+def _two_kinds(seed: int) -> list[DrawnJob]:
+    """Two jobs of each kind, of equal dominant work. Dealt in turn, each cluster has one of each kind."""
+    random = Random(seed)  # noqa: S311 - repeatable, no secret
+    kinds = (("memory", _MEMORY_HEAVY, 51), ("cores", _CORE_HEAVY, 90))
+    return [
+        DrawnJob(
+            f"{kind}-{number}",
+            0.0,
+            tuple(round(10.0 * random.uniform(0.9, 1.1), 2) for _ in range(tasks)),
+            size=size,
+        )
+        for kind, size, tasks in kinds
+        for number in (1, 2)
+    ]
+
+
+def _unlike_shares(jobs: Sequence[DrawnJob], run: RealRun) -> float:
+    held = [
+        (job.size, [(at_s, at_s + job.durations_s[task]) for task, at_s in seen.started_s.items()])
+        for job, seen in zip(jobs, run.seen, strict=True)
+    ]
+    return unlike_shares(held, _SHARED)
+
+
+# ---------------------------------------------------------------------- deadlines
+
+_DUE_EVERY, _TASK_S, _AT_A_TIME, _ALLOWANCE, _OVERHEAD_S = 3, 6.0, 8, 1.5, 15.0
+
+
+def _some_with_deadlines(seed: int) -> list[DrawnJob]:
+    """Twelve jobs, of which every third must end within half as much again as it takes on eight containers."""
+    random, at_s, made = Random(seed), 0.0, list[DrawnJob]()  # noqa: S311 - repeatable, no secret
+    for number in range(12):
+        is_due = number % _DUE_EVERY == _DUE_EVERY - 1
+        tasks = 16 if is_due else 24
+        times = tuple(round(_TASK_S * random.uniform(0.75, 1.25), 2) for _ in range(tasks))
+        tags = (f"heddle-deadline=+{_due_s(times)}s",) if is_due else ()
+        made.append(DrawnJob(f"{'due' if is_due else 'other'}-{number}", round(at_s, 2), times, tags=tags))
+        at_s += random.expovariate(1.0 / 5.0)
+    return made
+
+
+def _due_s(times: Sequence[float]) -> int:
+    return int(_ALLOWANCE * sum(times) / _AT_A_TIME + _OVERHEAD_S)
+
+
+def _lateness(jobs: Sequence[DrawnJob], run: RealRun) -> float:
+    """Deadlines missed, and one."""
+    due = [(job, ended_s) for job, ended_s in zip(jobs, run.completions_s, strict=True) if job.tags]
+    return 1.0 + sum(ended_s > _due_s(job.durations_s) for job, ended_s in due)
+
+
+# ---------------------------------------------------------------------- services
+
+_KINDS_OF_SERVICES = (("notin,node,service", 3), ("cardinality,node,service,0,1", 5))
+
+
+def _services(seed: int) -> list[DrawnJob]:
+    """Services whose containers are apart, or at most two on a node, beside jobs without constraints."""
+    random, at_s, made = Random(seed), 0.0, list[DrawnJob]()  # noqa: S311 - repeatable, no secret
+    for number in range(12):
+        if number % 2:
+            constraint, tasks = _KINDS_OF_SERVICES[number // 2 % 2]
+            times = tuple(round(random.uniform(20.0, 30.0), 2) for _ in range(tasks))
+            made.append(DrawnJob(f"service-{number}", round(at_s, 2), times, constraint=constraint))
+        else:
+            times = tuple(round(random.uniform(6.0, 10.0), 2) for _ in range(12))
+            made.append(DrawnJob(f"other-{number}", round(at_s, 2), times))
+        at_s += random.expovariate(1.0 / 4.0)
+    return made
+
+
+def _until_placed_s(jobs: Sequence[DrawnJob], run: RealRun) -> float:
+    """Mean time until a service has all its containers, from its ApplicationMaster's registration.
+
+    Raises:
+        RuntimeError: Containers break a constraint.
+    """
+    services = [(job, seen) for job, seen in zip(jobs, run.seen, strict=True) if job.constraint]
+    for job, seen in services:
+        most = 1 if job.constraint.startswith("notin") else 2
+        if broken := {
+            place: count for place, count in _most_at_once(job, seen.started_s, seen.places).items() if count > most
+        }:
+            raise RuntimeError(f"{job.name}: {job.constraint} is broken at {broken}")
+    return fmean(max(seen.launched_s.values()) - seen.registered_s for _, seen in services)
+
+
+def _most_at_once(job: DrawnJob, started_s: Mapping[int, float], places: Mapping[int, str]) -> Counter[str]:
+    """By node, how many tasks of a job ran there at once."""
+    most: Counter[str] = Counter()
+    for at_s in started_s.values():
+        now = Counter(places[task] for task, from_s in started_s.items() if 0 <= at_s - from_s < job.durations_s[task])
+        most |= now
+    return most
+
+
+# ---------------------------------------------------------------------- all
+
+_YARN = Row("plain YARN, fair by memory", ordering="fair")
+_DEFAULT = Row("heddle as installed", is_installed=True, ordering="fair")
+
+
+def _orders(*names: str, order: str = "fifo") -> tuple[Row, ...]:
+    return tuple(Row(name, name, ordering="fair", order=order) for name in names)
+
+
+def _small(places: int) -> LabNode:
+    return LabNode(CONTAINER.memory_mib * places, 4 * places)
+
+
+REAL_CONTESTS: Mapping[str, RealContest] = {
+    "drf": RealContest(
+        "largest dominant share by the least",
+        (LabNode(_SHARED.memory_mib // 2 + 1024, _SHARED.vcores // 2 + 4),),
+        _two_kinds,
+        _unlike_shares,
+        (*_orders("drf", "fair"), _DEFAULT, _YARN),
+        {"fair": 1.0, _DEFAULT.name: 1.0, _YARN.name: 2.0},
+    ),
+    "jockey": RealContest(
+        "1 + deadlines missed of four",
+        (_small(10),),
+        _some_with_deadlines,
+        _lateness,
+        (*_orders("jockey", "fair", order="work"), _DEFAULT, _YARN),
+        {"fair": 1.01, _YARN.name: 1.01},
+    ),
+    "medea": RealContest(
+        "mean time until a service has all its containers, s",
+        (_small(8), _small(4), _small(3)),
+        _services,
+        _until_placed_s,
+        (*_orders("medea", "fair"), _DEFAULT, _YARN),
+        {_YARN.name: 1.0},
+    ),
+}
+
+
+def measured_on_lab(contest: RealContest, seed: int, ways: Sequence[str] = ()) -> Iterator[tuple[str, float, float]]:
+    """Run each way, or some of them, on one lab, and tell its name, what it needs, and the load average at its end."""
+    jobs = contest.made_jobs(seed)
+    with tempfile.TemporaryDirectory(prefix="heddle-contest-") as own, Lab(Path(own) / "lab") as lab:
+        lab.up(contest.lab())
+        folder = Path(own) / "runs"
+        folder.mkdir()
+        with masters_of(lab, folder / "masters") as masters:
+            for number, way in enumerate(way for way in contest.ways if not ways or way.name in ways):
+                named = [replace(job, name=f"run-{number}-{job.name}", kind=job.name) for job in jobs]
+                run = run_on_lab(lab, masters, folder / f"run-{number}", way, named)
+                yield way.name, contest.measured(named, run), os.getloadavg()[0]
+
+
+def lost_to(contest: RealContest, needs: Mapping[str, float]) -> list[str]:
+    """Rivals that need less than the contest says, of those that ran."""
+    own = needs[contest.ways[0].name]
+    return [name for name, least in contest.least.items() if name in needs and needs[name] < least * own]
+
+
+def main() -> int:
+    """Print a row for each way."""
+    parser = argparse.ArgumentParser(description="A published system against its rivals on real clusters.")
+    parser.add_argument("system", choices=tuple(REAL_CONTESTS))
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("ways", nargs="*", help="by name; all if none is named")
+    told = parser.parse_args()
+    be_silent()
+    contest, needs = REAL_CONTESTS[told.system], dict[str, float]()
+    print_heading(["system", "seed", "way", contest.measure, "load"])
+    for name, needed, load in measured_on_lab(contest, told.seed, told.ways):
+        needs[name] = needed
+        print_row([told.system, str(told.seed), name, f"{needed:.2f}", f"{load:.1f}"])
+    lost = lost_to(contest, needs)
+    print(f"lost to {', '.join(lost)}" if lost else "won", flush=True)
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
