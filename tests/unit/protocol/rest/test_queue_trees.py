@@ -3,11 +3,25 @@ from collections import Counter
 
 import pytest
 
-from shim.domain.queues import PartitionReport, QueueState, QueueUser
+from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
+from shim.domain.told_bounds import LONGEST_NAME, MOST_LABELS
 from shim.errors import RemoteProtocolError
 from shim.protocol.odd_rows import at_once
-from shim.protocol.rest.queue_trees import open_scheduler, read_scheduler
+from shim.protocol.rest.queue_trees import (
+    _by_name,
+    _CapacityQueue,
+    _CapacityQueues,
+    _counts_all,
+    _labels,
+    _limit,
+    _Partition,
+    _Partitions,
+    _User,
+    open_scheduler,
+    read_scheduler,
+)
+from shim.protocol.wire_values import WireResource
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 from tests.support.loop_watch import too_long_at_once
 
@@ -453,3 +467,103 @@ async def test_no_tree_with_an_odd_queue_holds_the_loop():
     assert held is None, held
     with pytest.raises(RemoteProtocolError, match="large, and not readable"):
         read(odd_tree(200_000))
+
+
+@pytest.mark.parametrize(
+    ("told", "kept", "left_out"),
+    [
+        ([], {}, 0),
+        (["a", "b"], {"a": 0, "b": 1}, 0),
+        (["a", "a", "b"], {"a": 0, "b": 2}, 1),
+        (["", None, "a"], {"a": 2}, 2),
+        (["x" * LONGEST_NAME, "x" * (LONGEST_NAME + 1)], {"x" * LONGEST_NAME: 0}, 1),
+        (["a", "b", "c", "d"], {"a": 0, "b": 1, "c": 2}, 1),
+    ],
+)
+def test_rows_of_users_are_found_by_their_names_the_first_of_each_and_so_many(told, kept, left_out):
+    rows, counted = [_User(username=name or "") for name in told], Counter()
+    assert _by_name(rows, "users", 3, counted) == {name: rows[at] for name, at in kept.items()}
+    assert +counted == ({"users": left_out} if left_out else {})
+
+
+def test_the_partition_without_a_name_is_one_and_one_of_which_none_is_told_is_none():
+    rows, counted = [_Partition(partitionName=name) for name in ("", None, "gpu", "")], Counter()
+    assert _by_name(rows, "partitions", 9, counted) == {"": rows[0], "gpu": rows[2]}
+    assert counted == {"partitions": 2}
+
+
+def test_of_labels_each_is_kept_once_that_is_short_and_so_many():
+    long, most = "x" * (LONGEST_NAME + 1), [f"l{number}" for number in range(MOST_LABELS + 3)]
+    for told, kept, left_out in (
+        ([], (), 0),
+        (["b", "a", "b"], ("b", "a"), 0),
+        (["a", long, long[:-1]], ("a", long[:-1]), 1),
+        (most, tuple(most[:MOST_LABELS]), 3),
+        (most[:MOST_LABELS], tuple(most[:MOST_LABELS]), 0),
+    ):
+        counted = Counter()
+        assert (_labels(told, counted), counted["labels"]) == (kept, left_out)
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"),
+    [
+        *((None, None), (True, None), (False, None), (-1, None), ("-1", None), (" -7", None), ("many", None)),
+        *((0, 0), (7, 7), ("7", 7), (2**31 - 2, 2**31 - 2), (2**31 - 1, None), (2**31, None), (2.0, 2)),
+    ],
+)
+def test_a_limit_is_a_number_below_that_which_stands_for_none(told, limit):
+    assert _limit(told) == limit
+
+
+def amount(memory, vcores):
+    return WireResource(memory=memory, vCores=vcores)
+
+
+def a_leaf(masters, least, share, label=""):
+    part = _Partition(partitionName=label, maxAMLimitPercentage=share)
+    limits = _Partitions(queueCapacitiesByPartition=[_Partition(partitionName="gpu", maxAMLimitPercentage=99.0), part])
+    return _CapacityQueue(queueName="a", AMResourceLimit=masters, minEffectiveCapacity=least, capacities=limits)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "counts_all"),
+    [
+        (a_leaf(None, None, 10.0), None),
+        (a_leaf(amount(0, 7), amount(9, 99), 50.0), None),
+        (a_leaf(amount(1, 1), amount(9, 99), 50.0), False),
+        (a_leaf(amount(1, 2), amount(9, 99), 50.0), True),
+        (a_leaf(amount(1, 0), amount(9, 99), 50.0), True),
+        (a_leaf(amount(1, 1), amount(9, 2), 50.0), None),
+        (a_leaf(amount(1, 1), amount(9, 3), 50.0), False),
+        (a_leaf(amount(1, 1), amount(9, 99), 50.0, "fpga"), None),
+        (_CapacityQueue(queueName="a", AMResourceLimit=amount(1, 1), capacities=""), None),
+    ],
+)
+def test_which_types_limits_are_of_is_told_by_what_masters_may_hold(leaf, counts_all):
+    """One virtual core is what it would be by memory alone, unless its part of the queue's is one, too."""
+    above = _CapacityQueue(queueName="root", queues=_CapacityQueues(queue=[_CapacityQueue(queueName="x"), leaf]))
+    assert _counts_all(leaf) is counts_all
+    assert _counts_all(above) is counts_all
+    by_memory = a_leaf(amount(1, 1), amount(9, 99), 50.0)
+    both = _CapacityQueue(queueName="root", queues=_CapacityQueues(queue=[by_memory, leaf]))
+    assert _counts_all(both) is (counts_all is True)
+
+
+@pytest.mark.parametrize("largest", [0, 512])
+def test_a_fifo_scheduler_has_one_queue_of_all(largest):
+    info = {"type": "fifoScheduler", "qstate": "RUNNING", "usedNodeCapacity": 256, "maxQueueMemoryCapacity": largest}
+    document, queues = read(json.dumps({"scheduler": {"schedulerInfo": info}}).encode())
+    assert document.maximum_allocation == (ResourceVector(512, 0) if largest else TOTAL)
+    assert queues == {
+        "default": QueueReport(
+            path="default",
+            state=QueueState.RUNNING,
+            is_leaf=True,
+            capacity=TOTAL,
+            maximum=TOTAL,
+            used=ResourceVector(256, 0),
+            labels=("*",),
+            counts_all=False,
+        )
+    }
