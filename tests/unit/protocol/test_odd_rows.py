@@ -1,7 +1,7 @@
 """What cannot be read costs itself alone, and is counted as what it is."""
 
 from collections import Counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ class Tree(msgspec.Struct):
     top: Branches | None = None
     words: list[str] | None = None
     holder: Parts | None = None
-    about: Part | None = None
+    about: Part | Literal[""] | None = None
     count: int = msgspec.field(default=0, name="howMany")
 
 
