@@ -187,14 +187,12 @@ class Operations:
         read, parts = await self._parts(Part.SCHEDULER)
         if self._scheduler:
             parts.sort(key=lambda part: scheduler_type(part.document) != self._scheduler)
-        merged = partial(_of_parts, merge_schedulers, parts, read, Part.SCHEDULER)
-        is_large = sum(len(each.document) for each in parts) > _LARGE_BYTES
-        return await asyncio.to_thread(merged) if is_large else merged()
+        return await _off_loop_if_large(merge_schedulers, parts, read, Part.SCHEDULER)
 
     async def _nodes(self, call: Call) -> Outcome:
         states = parse_node_states(call.query)
         read, parts = await self._parts(Part.NODES)
-        return _of_parts(partial(merge_nodes, states=states), parts, read, Part.NODES)
+        return await _off_loop_if_large(partial(merge_nodes, states=states), parts, read, Part.NODES)
 
     async def _applications(self, call: Call) -> Outcome:
         accept = call.request.joined("accept")
@@ -304,6 +302,13 @@ class Operations:
 
 _LARGE_BYTES = 1024 * 1024
 """Bytes of trees of queues that are put together beside the event loop."""
+
+
+async def _off_loop_if_large(merge: Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
+    """As `_of_parts`; in a thread if there is much to read, so that others have their turn meanwhile."""
+    merged = partial(_of_parts, merge, parts, read, part)
+    is_large = sum(len(each.document) for each in parts) > _LARGE_BYTES
+    return await asyncio.to_thread(merged) if is_large else merged()
 
 
 def _of_parts(merge: Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:

@@ -71,6 +71,26 @@ async def test_trees_of_queues_that_are_put_together() -> None:
     assert await too_long(attempt) is None
 
 
+async def test_nodes_that_are_put_together() -> None:
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True))
+    for cluster in ("east", "west"):
+        nodes = server.federation[cluster].nodes
+        nodes[:] = [{**nodes[0], "id": f"{cluster}{number}:1"} for number in range(NODES)]
+    nodes = server.federation["east"].nodes
+    request = Request("GET", "/ws/v1/cluster/nodes", "states=RUNNING", (("host", "front:8088"),), b"", "127.0.0.1")
+    times = iter(range(1, 1_000))
+
+    async def attempt() -> float:
+        nodes[0] = {**nodes[0], "lastHealthUpdate": next(times)}  # no answer that is kept says so
+        await server.poll()
+        with LoopWatch() as watch:
+            answer = await asyncio.create_task(server.server.answer(request))
+        assert (answer.status, answer.body.count(b'"state":"RUNNING"')) == (200, 2 * NODES)
+        return watch.longest_s
+
+    assert await too_long(attempt) is None
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def many() -> ScriptedServer:
     """One that knows a hundred thousand applications."""
