@@ -12,7 +12,7 @@ from shim.app.cluster_list import ClusterFollower, ClusterList, InFile, InStore
 from shim.app.reloading import Reloading
 from shim.app.use_cases import UseCases
 from shim.config.loader import ConfigFile
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
 from shim.simulation.stores import InMemoryPolicyStore
 from tests.doubles.settings import usual
@@ -84,11 +84,9 @@ async def stored(tmp_path: Path, rules: IdentityRules) -> Lists:
     return made
 
 
-async def confirmed(looker: Looker, *, why: str | None = None) -> None:
+async def confirmed(looker: Looker) -> None:
     """What is asked is done."""
     await looker.page.wait_for_selector("dialog button.danger")
-    if why is not None:
-        await looker.page.fill("dialog input", why)
     await looker.page.click("dialog button.danger")
     await looker.until("!document.querySelector('dialog')")
 
@@ -110,7 +108,12 @@ async def test_a_cluster_is_added_after_its_lines_were_seen(browser, stored):
         found = await Axe().run(looker.page)
         assert [each["id"] for each in found.response["violations"]] == []
         assert await looker.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        await confirmed(looker, why=HOSTILE)
+        await looker.page.fill("dialog input", HOSTILE)
+        for number in range(7):  # the page behind is drawn anew, and what was typed stays
+            stored.server.federation["east"].add_application(ApplicationId(1, number))
+        await stored.server.poll()
+        await looker.until("document.querySelector('main').innerText.includes('7 live applications')")
+        await confirmed(looker)
         await looker.until("!document.querySelector('input[name=id]')")
         newest = await stored.lists.newest()
         assert (newest.version, newest.applied_by, newest.note) == (2, "queen", HOSTILE)

@@ -105,6 +105,8 @@ export function Confirm({ ask, close }) {
   const [failure, fail] = useState("");
   useEffect(() => {
     fail("");
+    // set here once: as a property it would be set again with each poll, over what has been typed
+    if (input.current) input.current.value = ask?.value ?? "";
     if (ask) dialog.current?.showModal();
   }, [ask]);
   if (!ask) return null;
@@ -120,7 +122,7 @@ export function Confirm({ ask, close }) {
     <h2 id="confirm-title">${ask.title}</h2>
     <p>${ask.text}</p>
     ${ask.lines && html`<${Difference} lines=${ask.lines} empty="" />`}
-    ${ask.field && html`<label>${ask.field} <input ref=${input} value=${ask.value ?? ""} /></label>`}
+    ${ask.field && html`<label>${ask.field} <input ref=${input} /></label>`}
     <p class="trouble" role="alert">${failure}</p>
     <div class="row">${ask.act && html`<button class="danger" onClick=${act}>${ask.verb ?? ask.title}</button>`}<button onClick=${close}>Leave it</button></div>
   </dialog>`;
