@@ -21,7 +21,7 @@ from shim.domain.queues import FederatedQueue, QueueReport, QueueState, SharePol
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.errors import HeddleError
-from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
+from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue, submitted_name
 from shim.multicluster.core import ClusterCapacity
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
@@ -79,6 +79,11 @@ class ClusterCapacities:
         seen = self._view.look(subcluster, self._clock.now_s())
         queue = self._find(seen, self._queue(told), told)
         return None if queue is None or not queue.is_leaf else queue.path
+
+    def called_at(self, subcluster: SubClusterId, told: str) -> str:
+        """The queue as a submission to a sub-cluster names it; as told, if it is not there."""
+        path = self.queue_at(subcluster, told)
+        return told if path is None else submitted_name(self._view.look(subcluster, self._clock.now_s()), path)
 
     def look(
         self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool], *, is_served: bool = False

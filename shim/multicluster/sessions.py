@@ -313,10 +313,10 @@ class AttemptSessions:
         self._sessions[name] = session
 
         async def open_() -> Opened:
-            queue = self._tools.capacities.queue_at(name, self._attempt.queue)
+            queue = self._tools.capacities.called_at(name, self._attempt.queue)
             newest = await self._tools.store.sessions(session.application)
             current = next((each for each in newest if each.subcluster == name), session)
-            opened = await self._tools.unmanaged_ams.open(current, queue or self._attempt.queue)
+            opened = await self._tools.unmanaged_ams.open(current, queue)
             self._sessions[name] = opened.session
             return opened
 

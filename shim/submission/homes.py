@@ -18,7 +18,7 @@ from shim.domain.launches import HomeVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, HomeProposal, Submission
-from shim.federation.core.federation_view import FederationView, PendingPlacement
+from shim.federation.core.federation_view import FederationView, PendingPlacement, submitted_name
 from shim.ports.clock import Clock
 from shim.protocol.rest import submission_context
 from shim.protocol.rest.submission_context import resources_of as resources_by_rest
@@ -130,7 +130,10 @@ class Homes:
         return put_into(submission, self._named(home, submission))
 
     def _named(self, home: SubClusterId, submission: Submission) -> str:
-        return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
+        if not submission.queue:
+            return submission.queue
+        name = self._settings.name_at(home, submission.queue)
+        return submitted_name(self._view.look(home, self._clock.now_s()), name) if "." in name else name
 
     def _rejection(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
         """A submission that fits nowhere goes to a usable sub-cluster: that refuses it in its own words."""

@@ -161,6 +161,23 @@ def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
     return parent if parent is not None and parent.creates_children else None
 
 
+_PATHS_SINCE = (3, 3)
+"""CapacityScheduler of an older Hadoop knows a leaf by its last name alone (`CSQueueStore` came with 3.3)."""
+
+
+def submitted_name(subcluster: SubClusterView, name: str) -> str:
+    """How a submission there names the queue that a path names: as told, unless its scheduler reads no paths."""
+    if "." not in name or subcluster.scheduler != SchedulerType.CAPACITY or not subcluster.version:
+        return name
+    numbers = [int(part) for part in subcluster.version.split(".")[:2] if part.isdecimal()]
+    queue = find_queue(subcluster, name) if tuple(numbers) < _PATHS_SINCE else None
+    if queue is None or not queue.is_leaf or queue.path != name:
+        return name
+    last = name.rpartition(".")[2]
+    leaves = [each for each in by_short_name(subcluster.queues)[last] if each.is_leaf]
+    return last if len(leaves) == 1 else name
+
+
 __all__ = [
     "Applied",
     "AwaitedNodes",

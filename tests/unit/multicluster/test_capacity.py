@@ -117,6 +117,13 @@ def test_a_queue_may_have_another_name_elsewhere_and_prefer_a_cluster():
     assert look(capacities)[WEST].weight == 2.0
     assert capacities.queue_at(WEST, "default") == "root.prod"
     assert capacities.queue_at(EAST, "default") is None
+    assert [capacities.called_at(each, "default") for each in (EAST, WEST)] == ["default", "root.prod"]
+
+
+def test_a_cluster_of_an_older_hadoop_is_told_a_queue_by_its_last_name():
+    report = a_report("west", queues=(a_queue_report("root.default"),), version="3.1.1")
+    assert capacities_over(report).called_at(WEST, "default") == "default"
+    assert capacities_over(a_report("west")).called_at(WEST, "default") == "root.default"
 
 
 def test_a_queue_that_spans_no_more_keeps_what_it_has_elsewhere_and_gets_nothing_more_there():

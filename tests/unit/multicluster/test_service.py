@@ -55,6 +55,8 @@ class TwoClusterCapacities:
     def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
         return f"root.{told}"
 
+    called_at = queue_at
+
     def look(
         self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool], *, is_served: bool
     ) -> tuple[ClusterCapacity, ...]:

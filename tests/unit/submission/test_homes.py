@@ -69,10 +69,10 @@ def clock():
     return FakeClock()
 
 
-def homes_of(clock, local_masters, **settings):
+def homes_of(clock, local_masters, *, west="3.4.2", **settings):
     view = FederationView((EAST, WEST), usual(ViewSettings))
-    for subcluster in (EAST, WEST):
-        view.apply(a_report(subcluster, polled_at_s=clock.now_s()))
+    for subcluster, version in ((EAST, "3.4.2"), (WEST, west)):
+        view.apply(a_report(subcluster, polled_at_s=clock.now_s(), version=version))
     return Homes(view, clock, HomeSettings(**settings), {}, local_masters)
 
 
@@ -194,3 +194,11 @@ def test_rpc_keeps_fields_that_are_not_known_here():
     after = put_into(before, "root.prod")
     assert unknown in after.body
     assert SubmitApplicationRequestProto.FromString(after.body).application_submission_context.queue == "root.prod"
+
+
+def test_a_home_of_an_older_hadoop_is_told_the_queue_by_its_last_name(clock):
+    homes = homes_of(clock, None, west="3.2.4")
+    before = decode_submission(JSON, media_type="application/json", user="alice")
+    asked = put_into(before, "root.default")
+    assert homes.as_sent_to(EAST, asked) is asked
+    assert homes.as_sent_to(WEST, asked).queue == "default"

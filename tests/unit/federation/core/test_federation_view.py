@@ -17,6 +17,7 @@ from shim.federation.core.federation_view import (
     ViewSettings,
     by_short_name,
     find_queue,
+    submitted_name,
 )
 from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
 
@@ -599,3 +600,27 @@ def test_where_no_queue_is_told_none_is_found():
     for scheduler in ("capacityScheduler", "fairScheduler", "fifoScheduler"):
         assert queue_found(scheduler, "root.a") is None
     assert queue_found("capacityScheduler", "b", a_queue_report("root.a.b", is_leaf=False)) == "root.a.b"
+
+
+@pytest.mark.parametrize(
+    ("version", "scheduler", "name", "named"),
+    [
+        ("2.10.2", "capacityScheduler", "root.a.dev", "dev"),
+        ("3.1.1", "capacityScheduler", "root.a.dev", "dev"),
+        ("3.1.1.3.1.5.0-152", "capacityScheduler", "root.a.dev", "dev"),
+        ("3.2.4", "capacityScheduler", "root.a.dev", "dev"),
+        ("3.3.6", "capacityScheduler", "root.a.dev", "root.a.dev"),
+        ("3.4.2", "capacityScheduler", "root.a.dev", "root.a.dev"),
+        ("", "capacityScheduler", "root.a.dev", "root.a.dev"),
+        ("3.1.1", "fairScheduler", "root.a.dev", "root.a.dev"),
+        ("3.1.1", "capacityScheduler", "dev", "dev"),
+        ("3.1.1", "capacityScheduler", "root.a", "root.a"),  # no leaf
+        ("3.1.1", "capacityScheduler", "root.nowhere", "root.nowhere"),
+        ("3.1.1", "capacityScheduler", "root.b.twice", "root.b.twice"),  # its last name is another's, too
+    ],
+)
+def test_a_submission_names_a_queue_as_its_scheduler_knows_it(version, scheduler, name, named):
+    paths = {"root": False, "root.a": False, "root.a.dev": True, "root.a.twice": True, "root.b.twice": True}
+    queues = {path: a_queue_report(path, is_leaf=is_leaf) for path, is_leaf in paths.items()}
+    seen = SubClusterView(EAST, SubClusterState.RUNNING, 1.0, version=version, scheduler=scheduler, queues=queues)
+    assert submitted_name(seen, name) == named
