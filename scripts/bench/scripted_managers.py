@@ -35,6 +35,7 @@ _NODE = ResourceVector(4096, 4)
 _QUEUES = ("default", "prod", "dev")
 _MIB, _CORES = 896, 6
 _GIVES_ONE_IN = 20
+_TYPE = re.compile('"applicationType":"[^"]*"')
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
 # What moves in a recorded row, and what is of one application or node alone. `%` stands where a value is put in.
@@ -87,6 +88,7 @@ class _Application:
     started_ms: int
     user: str = ""
     name: str = ""
+    type: str = "YARN"
     row: bytes = b""
 
     def run(self) -> None:
@@ -113,6 +115,7 @@ class _Application:
             f"1795375096541_{number}": str(self.id).removeprefix("application_"),
             "1795375096541": self.id.cluster_timestamp,
         }
+        row = _TYPE.sub(f'"applicationType":"{self.type}"', row, count=1)
         return _with(row, {**mine, **others}).encode()
 
     def told(self, now_ms: int) -> bytes:
@@ -181,7 +184,9 @@ class ScriptedCluster:
         told = json.loads(body)
         self.counts["submissions"] += 1
         id_ = ApplicationId.parse(told["application-id"])
-        self._live[str(id_)] = begun = _Application(id_, 0, now_ms, user, told["application-name"])
+        self._live[str(id_)] = begun = _Application(
+            id_, 0, now_ms, user, told["application-name"], told["application-type"]
+        )
         begun.run()
         return 202, b""
 

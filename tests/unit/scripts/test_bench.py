@@ -203,6 +203,14 @@ def test_what_scripted_applications_have_used_moves_everywhere_in_a_row():
         assert row["resourceSecondsMap"]["entry"]["value"] == str(row["vcoreSeconds"])
 
 
+def test_what_was_submitted_is_shown_as_it_came():
+    cluster, context = ScriptedCluster(0, 1, 0, began_ms=NOW_MS), {"application-id": "application_5_0007"}
+    cluster.submit("bob", json.dumps({**context, "application-name": "mine", "application-type": "BENCH"}).encode(), 0)
+    (row,) = rows_of(cluster, RUNNING, NOW_MS)
+    shown = [row[each] for each in ("id", "user", "name", "applicationType")]
+    assert shown == ["application_5_0007", "bob", "mine", "BENCH"]
+
+
 def test_some_scripted_nodes_have_given_something_else_each_time():
     cluster = ScriptedCluster(0, 40, 0, began_ms=NOW_MS)
     given = [[row["usedMemoryMB"] for row in rows_of(cluster, f"{BASE}/nodes", NOW_MS, "nodes", "node")] for _ in "12"]
