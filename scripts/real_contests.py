@@ -11,12 +11,10 @@ import argparse
 import os
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from statistics import fmean
 
 from scripts.calibrating.draw import DrawnJob
 from scripts.calibrating.lab_side import RealRun, masters_of, run_on_lab
@@ -61,8 +59,7 @@ class RealContest:
             "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
             ORDERING: self.ordering,
         }
-        site = {"yarn.resourcemanager.placement-constraints.handler": "scheduler"}
-        overrides = {"capacity-scheduler.xml": queues, "yarn-site.xml": site}
+        overrides = {"capacity-scheduler.xml": queues}
         return LabSpec(
             tuple(
                 ClusterSpec(name, nodes=len(self.nodes), node_specs=self.nodes, overrides=overrides)
@@ -130,51 +127,6 @@ def _lateness(jobs: Sequence[DrawnJob], run: RealRun) -> float:
     return 1.0 + sum(ended_s > _due_s(job.durations_s) for job, ended_s in due)
 
 
-# ---------------------------------------------------------------------- services
-
-_KINDS_OF_SERVICES = (("notin,node,service", 3), ("cardinality,node,service,0,1", 5))
-
-
-def _services(seed: int) -> list[DrawnJob]:
-    """Services whose containers are apart, or at most two on a node, beside jobs without constraints."""
-    random, at_s, made = Random(seed), 0.0, list[DrawnJob]()  # noqa: S311 - repeatable, no secret
-    for number in range(12):
-        if number % 2:
-            constraint, tasks = _KINDS_OF_SERVICES[number // 2 % 2]
-            times = tuple(round(random.uniform(20.0, 30.0), 2) for _ in range(tasks))
-            made.append(DrawnJob(f"service-{number}", round(at_s, 2), times, constraint=constraint))
-        else:
-            times = tuple(round(random.uniform(6.0, 10.0), 2) for _ in range(12))
-            made.append(DrawnJob(f"other-{number}", round(at_s, 2), times))
-        at_s += random.expovariate(1.0 / 4.0)
-    return made
-
-
-def _until_placed_s(jobs: Sequence[DrawnJob], run: RealRun) -> float:
-    """Mean time until a service has all its containers, from its ApplicationMaster's registration.
-
-    Raises:
-        RuntimeError: Containers break a constraint.
-    """
-    services = [(job, seen) for job, seen in zip(jobs, run.seen, strict=True) if job.constraint]
-    for job, seen in services:
-        most = 1 if job.constraint.startswith("notin") else 2
-        if broken := {
-            place: count for place, count in _most_at_once(job, seen.started_s, seen.places).items() if count > most
-        }:
-            raise RuntimeError(f"{job.name}: {job.constraint} is broken at {broken}")
-    return fmean(max(seen.launched_s.values()) - seen.registered_s for _, seen in services)
-
-
-def _most_at_once(job: DrawnJob, started_s: Mapping[int, float], places: Mapping[int, str]) -> Counter[str]:
-    """By node, how many tasks of a job ran there at once."""
-    most: Counter[str] = Counter()
-    for at_s in started_s.values():
-        now = Counter(places[task] for task, from_s in started_s.items() if 0 <= at_s - from_s < job.durations_s[task])
-        most |= now
-    return most
-
-
 # ---------------------------------------------------------------------- all
 
 _YARN = Row("plain YARN, fair by memory", ordering="fair")
@@ -205,14 +157,6 @@ REAL_CONTESTS: Mapping[str, RealContest] = {
         _lateness,
         (*_orders("jockey", "fair", order="work"), _DEFAULT, _YARN),
         {"fair": 1.01, _YARN.name: 1.01},
-    ),
-    "medea": RealContest(
-        "mean time until a service has all its containers, s",
-        (_small(8), _small(4), _small(3)),
-        _services,
-        _until_placed_s,
-        (*_orders("medea", "fair"), _DEFAULT, _YARN),
-        {_YARN.name: 1.0},
     ),
 }
 

@@ -23,7 +23,6 @@ class DrawnJob:
         kind: Name of the application, which others of its kind have, too; its own where nothing recurs.
         size: Of the container of each task.
         tags: Of the application.
-        constraint: Of the tasks, which have the tag `service`, as Hadoop's parser takes it; empty for none.
     """
 
     name: str
@@ -32,7 +31,6 @@ class DrawnJob:
     kind: str = ""
     size: ResourceVector = CONTAINER
     tags: tuple[str, ...] = ()
-    constraint: str = ""
 
     @property
     def work_s(self) -> float:

@@ -28,7 +28,7 @@ from tests.support.tidying import end_applications
 _BEAT_MS = 1000
 _SHELL = """\
 exec 3<>/dev/tcp/${1/:/\\/}
-echo "$2 $3 $HADOOP_TOKEN_FILE_LOCATION $EPOCHREALTIME $4 $5 $6 $7" >&3
+echo "$2 $3 $HADOOP_TOKEN_FILE_LOCATION $EPOCHREALTIME $4 $5 $6" >&3
 read -r status <&3
 exit "$status"
 """
@@ -46,7 +46,6 @@ class JobSeen:
         begun_s: First step of its ApplicationMaster's container.
         launched_s: When each task was ordered to start.
         started_s: First step of each task's container.
-        places: Of each task that was ordered to start, its node.
         surplus: Containers that it got and did not want any more.
     """
 
@@ -57,7 +56,6 @@ class JobSeen:
     failed: bool = False
     launched_s: dict[int, float] = field(default_factory=dict)
     started_s: dict[int, float] = field(default_factory=dict)
-    places: dict[int, str] = field(default_factory=dict)
     surplus: int = 0
 
 
@@ -116,7 +114,6 @@ def _note(attribute: str) -> Callable[[JobSeen, Sequence[str]], None]:
 
 def _launched(job: JobSeen, words: Sequence[str]) -> None:
     job.launched_s[int(words[1])] = float(words[0])
-    job.places[int(words[1])] = words[2]
 
 
 def _surplus(job: JobSeen, _: Sequence[str]) -> None:
@@ -219,7 +216,7 @@ def _submit(http: httpx.Client, url: str, job: DrawnJob, command: str) -> None:
     answer = http.post(f"{url}/ws/v1/cluster/apps/new-application", params=who)
     answer.raise_for_status()
     durations = ",".join(f"{each:g}" for each in job.durations_s)
-    words = f"{job.size.memory_mib} {job.size.vcores} {durations} {job.constraint}"
+    words = f"{job.size.memory_mib} {job.size.vcores} {durations}"
     context = {
         "application-id": answer.json()["application-id"],
         "application-name": job.kind or job.name,

@@ -12,7 +12,6 @@ import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Set;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.security.Credentials;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -20,28 +19,22 @@ import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
-import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
-import org.apache.hadoop.yarn.api.records.ResourceSizing;
-import org.apache.hadoop.yarn.api.records.SchedulingRequest;
-import org.apache.hadoop.yarn.api.resource.PlacementConstraint;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
 import org.apache.hadoop.yarn.client.api.NMTokenCache;
 import org.apache.hadoop.yarn.conf.YarnConfiguration;
-import org.apache.hadoop.yarn.util.constraint.PlacementConstraintParser;
 
 /**
  * The programs of many ApplicationMasters in one JVM. The container of each is a shell that brings its token here and
- * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB VCORES SECONDS,SECONDS,... [CONSTRAINT]`. Prints what came when, in seconds
+ * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB VCORES SECONDS,SECONDS,...`. Prints what came when, in seconds
  * of the epoch.
  */
 public final class ManyMasters {
   private static final int BACKLOG = 200;
-  private static final Set<String> TAGS = Collections.singleton("service");
 
   public static void main(String[] arguments) throws Exception {
     long beatMs = Long.parseLong(arguments[0]);
@@ -70,9 +63,8 @@ public final class ManyMasters {
         user.addCredentials(Credentials.readTokenStorageFile(new File(words[2]), configuration));
         Resource size = Resource.newInstance(Integer.parseInt(words[4]), Integer.parseInt(words[5]));
         Master master = new Master(words[0], configuration, beatMs, starts, size, words[6]);
-        String constraint = words.length > 7 ? words[7] : "";
         print("begun " + words[0] + " " + words[3]);
-        user.doAs((PrivilegedExceptionAction<Void>) () -> master.run(constraint));
+        user.doAs((PrivilegedExceptionAction<Void>) master::run);
       } catch (Exception failure) {
         status = 1;
         failure.printStackTrace();
@@ -120,30 +112,18 @@ public final class ManyMasters {
       nodes.init(configuration);
     }
 
-    Void run(String constraint) throws Exception {
+    Void run() throws Exception {
       scheduler.start();
       nodes.start();
       try {
-        for (int task = 0; task < seconds.length; task++) {
-          waiting.add(task);
-        }
-        if (constraint.isEmpty()) {
-          scheduler.registerApplicationMaster("localhost", 0, "");
-          ask();
-        } else {
-          PlacementConstraint parsed = PlacementConstraintParser.parseExpression(constraint).build();
-          scheduler.registerApplicationMaster("localhost", 0, "", Collections.singletonMap(TAGS, parsed));
-          var asked =
-              SchedulingRequest.newBuilder()
-                  .allocationRequestId(1)
-                  .priority(Priority.newInstance(1))
-                  .allocationTags(TAGS)
-                  .resourceSizing(ResourceSizing.newInstance(seconds.length, size))
-                  .executionType(ExecutionTypeRequest.newInstance())
-                  .build();
-          scheduler.addSchedulingRequests(Collections.singleton(asked));
-        }
+        scheduler.registerApplicationMaster("localhost", 0, "");
         print("registered " + name + " " + now());
+        for (int task = 0; task < seconds.length; task++) {
+          ContainerRequest request = new ContainerRequest(size, null, null, Priority.newInstance(1));
+          waiting.add(task);
+          open.add(request);
+          scheduler.addContainerRequest(request);
+        }
         beat();
         while (ended < seconds.length) {
           Thread.sleep(beatMs);
@@ -157,14 +137,6 @@ public final class ManyMasters {
         scheduler.stop();
       }
       return null;
-    }
-
-    private void ask() {
-      for (int task = 0; task < seconds.length; task++) {
-        ContainerRequest request = new ContainerRequest(size, null, null, Priority.newInstance(1));
-        open.add(request);
-        scheduler.addContainerRequest(request);
-      }
     }
 
     private void beat() throws Exception {
@@ -190,13 +162,11 @@ public final class ManyMasters {
         return;
       }
       int task = waiting.remove();
-      if (!open.isEmpty()) {
-        scheduler.removeContainerRequest(open.remove());
-      }
+      scheduler.removeContainerRequest(open.remove());
       running.put(container.getId(), task);
       String command =
           String.format("echo %s %d $EPOCHREALTIME >> %s && exec sleep %s", name, task, starts, seconds[task]);
-      print("launch " + name + " " + now() + " " + task + " " + container.getNodeId());
+      print("launch " + name + " " + now() + " " + task + " " + container.getId());
       nodes.startContainer(
           container,
           ContainerLaunchContext.newInstance(null, null, Collections.singletonList(command), null, null, null));

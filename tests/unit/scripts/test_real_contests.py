@@ -69,17 +69,3 @@ def test_deadlines_missed_count_for_jobs_that_have_one():
     measured = REAL_CONTESTS["jockey"].measured
     assert measured(jobs, RealRun((26.0, 900.0), seen)) == 1.0
     assert measured(jobs, RealRun((28.0, 900.0), seen)) == 2.0
-
-
-def test_services_are_placed_when_they_have_all_and_a_broken_constraint_is_an_error():
-    apart = DrawnJob("a", 0.0, (10.0, 10.0), constraint="notin,node,service")
-    measured = REAL_CONTESTS["medea"].measured
-
-    def run(places, started_s):
-        seen = JobSeen(registered_s=1.0, launched_s={0: 2.0, 1: 5.0}, started_s=started_s, places=places)
-        return RealRun((20.0,), (seen,))
-
-    assert measured([apart], run({0: "n1", 1: "n2"}, {0: 2.0, 1: 5.0})) == 4.0
-    assert measured([apart], run({0: "n1", 1: "n1"}, {0: 2.0, 1: 12.5})) == 4.0, "one after the other"
-    with pytest.raises(RuntimeError, match=r"a: notin,node,service is broken at \{'n1': 2\}"):
-        measured([apart], run({0: "n1", 1: "n1"}, {0: 2.0, 1: 5.0}))
