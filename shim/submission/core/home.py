@@ -202,10 +202,11 @@ def choose_home(
     if submission.resource.others or up_to.others:  # what others tell of matters: nothing is known beforehand
         types = types.union(*(types_told(view.look(each, now_s)) for each in view.subclusters))
         known = None
+    weighs = replace(submission, body=b"")  # what is kept of it shall not keep what a client sent
     for subcluster in view.subclusters:
         queue_name = settings.name_at(subcluster, asked)
         case = _Case(
-            submission,
+            weighs,
             queue_name,
             admissions.get(subcluster, Admission.OPEN),
             excluded.get(subcluster, ""),

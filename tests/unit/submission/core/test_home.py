@@ -1,4 +1,5 @@
 import random
+import sys
 from dataclasses import dataclass, replace
 
 import pytest
@@ -807,7 +808,9 @@ def test_a_choice_looks_anew_at_those_alone_of_which_something_new_is_known():
 
 
 def test_one_users_kinds_cannot_fill_the_memory():
-    view, known = a_view(east={}), WeighedHomes()
+    view, known, body = a_view(east={}), WeighedHomes(), bytes(range(100))
+    held = sys.getrefcount(body)
     for size in range(500):
-        choose_home(asked(resource=ResourceVector(size, 1)), view, {}, NOW_S, known=known)
+        choose_home(asked(resource=ResourceVector(size, 1), body=body), view, {}, NOW_S, known=known)
     assert known.count <= 64
+    assert sys.getrefcount(body) == held  # nothing of what clients sent
