@@ -33,6 +33,7 @@ from shim.protocol.peers import (
 from shim.protocol.peers.deltas import ReportDelta
 from shim.protocol.peers.frames import ToldReport
 from shim.protocol.peers.pieces import Gathering
+from tests.doubles.reports import a_queue_report
 from tests.support.loop_watch import too_long_at_once
 
 EAST = SubClusterId("east")
@@ -325,3 +326,15 @@ def test_deltas_that_bring_ever_more_end_the_link(monkeypatch: pytest.MonkeyPatc
         another(each)
     with pytest.raises(RemoteProtocolError, match="51 nodes"):
         another(51)
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (2, 3, 4), (1, 3, 0)])
+def test_each_item_of_each_kind_counts_beside_its_bytes(counts: tuple[int, int, int]) -> None:
+    nodes = tuple(NodeReport(NodeId(f"h{each}", 1), "", "", ONE, ONE) for each in range(counts[0]))
+    queues = tuple(a_queue_report(f"root.q{each}") for each in range(counts[1]))
+    applications = tuple(document(each, 9) for each in range(counts[2]))
+    piece = PieceFrame("life", 1, 0, nodes=nodes, queues=queues, applications=applications)
+    most = len(encode_frame(piece)) + 1500 * sum(counts)
+    Gathering(most).take(piece)
+    with pytest.raises(RemoteProtocolError, match=f"a report of more than {most - 1} bytes"):
+        Gathering(most - 1).take(piece)
