@@ -328,10 +328,15 @@ def _walk_capacity(
 
 
 def _by_name(rows: "list[_Named]", noun: str, most: int, left_out: Counter[str]) -> "dict[str, _Named]":
-    """Rows by their names; one without a name, with a long one, that of another one, or beyond `most` costs itself."""
+    """Rows by their names; one without a name, with a long one, that of another one, or beyond `most` costs itself.
+
+    A partition alone that tells amounts and no name is the default one.
+    """
     found: dict[str, _Named] = {}
     for row in rows:
         name = row.username or None if isinstance(row, _User) else row.partitionName
+        if name is None and len(rows) == 1 and not isinstance(row, _User) and row != type(row)():
+            name = ""
         if name is None or len(name) > LONGEST_NAME or name in found or len(found) >= most:
             left_out[noun] += 1
         else:

@@ -85,7 +85,7 @@ def test_a_slice_that_does_not_fit_is_left_and_said_and_a_smaller_one_still_runs
 def test_a_slow_machine_is_given_less(monkeypatch):
     order = usual(monkeypatch, slices_of(300))
     assert chosen(ScriptedParts(factor=1.0), order)[0] == [order[0].name]
-    assert chosen(ScriptedParts(factor=2.5), order)[0] == []
+    assert chosen(ScriptedParts(factor=3.5), order)[0] == []
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 1.5, 2.0])
