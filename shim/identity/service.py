@@ -229,7 +229,7 @@ class IdentityService:
         return Caller(target, real_user, new_cookie=new_cookie)
 
     def require_user(self, caller: Caller) -> Caller:
-        """The caller of a changing request.
+        """The caller of what takes a name, though its right may be everybody's; what changes takes such a right anyway.
 
         Raises:
             NotAuthenticatedError: If nobody was named and the rules do not let the static user change anything.

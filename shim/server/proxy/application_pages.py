@@ -161,7 +161,7 @@ class ApplicationPages:
         refuse_other_sites(request, changes=record.is_change)
         if record.is_change:
             record.audit = "application.page"
-            require_scope(self._identity.require_user(caller), TokenScope.SUBMIT)
+            require_scope(caller, TokenScope.SUBMIT)
         if self._backend.view.applications.is_waiting(page.application):
             return self._writer.redirect(f"{self._front(request)}/cluster/app/{page.application}")
         home = await self._home(page, caller)

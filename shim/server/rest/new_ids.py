@@ -125,7 +125,6 @@ class NewIdAnswers:
     def _allowed(self, request: Request, query: Query) -> Caller:
         caller = self._callers.at_once(request, query)
         self._identity.require(caller, self._endpoint.right)
-        self._identity.require_user(caller)
         require_scope(caller, self._endpoint.scope)
         return caller
 

@@ -255,7 +255,6 @@ class RestService:
         record.target = next(iter(match.parameters.values()), "")
         self._identity.require(caller, endpoint.right)
         if endpoint.changes:
-            self._identity.require_user(caller)
             require_scope(caller, endpoint.scope)
         if endpoint.operates:
             self._identity.refuse_wildcard_operator(caller)

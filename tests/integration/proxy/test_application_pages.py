@@ -129,12 +129,20 @@ async def test_methods_that_yarns_proxy_has_not_are_refused(pages, method):
     assert pages.shown.asked == []
 
 
-async def test_a_change_needs_a_name_and_is_not_sent_by_another_site(pages):
+async def test_a_change_is_not_sent_by_another_site(pages):
     assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", origin="http://evil")).status == 403
     assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", origin="http://heddle:8088")).status == 403
     assert pages.shown.asked == []
     assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", content_type="application/json")).status == 200
     assert (pages.shown.asked[0].method, pages.shown.asked[0].body) == ("PUT", b"{}")
+
+
+async def test_s1_a_change_needs_a_name():
+    pages = Pages(guarded=("west",))
+    await pages.server.poll()
+    pages.show()
+    assert (await pages.ask(f"{BASE}/x", "PUT", b"{}", content_type="application/json")).status == 401
+    assert pages.shown.asked == []
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,10 @@ def target(endpoint: Endpoint) -> str:
     return BASE + re.sub(r"\{\w+\}", "default", path)
 
 
+@pytest.mark.parametrize("admins", [(), ("*",)], ids=["", "all administer"])
 @pytest.mark.parametrize("row", CHANGES, ids=lambda row: f"{row.method} {row.path}")
-async def test_s1_no_row_is_changed_by_nobody(row: Endpoint):
-    server = ScriptedServer(rules=usual(IdentityRules))
+async def test_s1_no_row_is_changed_by_nobody(row: Endpoint, admins: tuple[str, ...]):
+    server = ScriptedServer(rules=usual(IdentityRules, admins=admins))
     server.federation["east"].add_application(OLD, "RUNNING")
     await server.poll()
     asked = {name: len(server.federation[name].taken) for name in ("east", "west")}

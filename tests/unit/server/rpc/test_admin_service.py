@@ -320,11 +320,16 @@ async def test_subclusters_are_listed_with_state_and_age(operators):
     assert all(item.lastHeartBeatTime.endswith("ago") for item in answer.subClusters)
 
 
-async def test_a_change_by_nobody_is_refused(operators):
-    refused = await operators.ask("refreshQueues", RefreshQueuesRequestProto(), caller=NOBODY)
+@pytest.mark.parametrize("admins", [(), ("*",)], ids=["", "all administer"])
+@pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.writes])
+async def test_a_change_by_nobody_is_refused(method: str, admins: tuple[str, ...]) -> None:
+    operators = Operators(rules=usual(IdentityRules, admins=admins))
+
+    refused = await operators.ask(method, with_required(ALL[method].request()), caller=NOBODY)
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.ACCESS_CONTROL
+    assert "not authenticated" in refused.message
     assert not operators.told("east")
 
 
