@@ -51,11 +51,14 @@ def view_settings(config: Config) -> ViewSettings:
 def poll_schedule(poll: PollConfig) -> PollSchedule:
     """Intervals and limits of polls of ResourceManagers, for each process that polls.
 
-    What all of them read in a second is as much as one would: one process takes it all in.
+    What all of them read in a second is as much as one would: one process takes it all in. A sub-cluster that does not
+    say that it is there is found out before it would count as LOST for its silence.
     """
-    limits = PollSettings(timeout_s=poll.timeout_s)
-    rows_per_s = limits.rows_per_s / max(1, poll.workers)
-    return PollSchedule(interval_s=poll.interval_s, poll=replace(limits, rows_per_s=rows_per_s))
+    usual = PollSettings(timeout_s=poll.timeout_s)
+    info_timeout_s = min(usual.info_timeout_s, poll.late_after_s)
+    rows_per_s = usual.rows_per_s / max(1, poll.workers)
+    limits = replace(usual, info_timeout_s=info_timeout_s, rows_per_s=rows_per_s)
+    return PollSchedule(interval_s=poll.interval_s, poll=limits)
 
 
 def rest_settings(

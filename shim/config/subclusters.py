@@ -29,7 +29,12 @@ class PollConfig:
 
     interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
     late_after_s: float = key(
-        6.0, about=Key("A sub-cluster without a report for this long is LOST: listed, not chosen.", least=0.1)
+        6.0,
+        about=Key(
+            "A sub-cluster without a report for this long is LOST: listed, not chosen. Four times that where it has "
+            "answered whenever it was asked, and Heddle itself is behind with its polls.",
+            least=0.1,
+        ),
     )
     connect_timeout_s: float = key(1.0, about=Key("For opening a connection to a ResourceManager.", least=0.05))
     timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))

@@ -215,6 +215,7 @@ class WorkerPollers:
             reason = str(exc)
         finally:
             worker.pid = None
+            self._intake.unwatch(worker.share)
             code = await process.end()
         return reason, code
 

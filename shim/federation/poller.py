@@ -91,7 +91,13 @@ class ViewIntake:
         """Tell one more of every report and failure."""
         self._listeners = (*self._listeners, listener)
 
+    def unwatch(self, subclusters: Iterable[SubClusterId]) -> None:
+        """Whoever polled these has ended."""
+        for subcluster in subclusters:
+            self._view.unwatch(subcluster)
+
     async def take(self, report: SubClusterReport) -> None:
+        self._view.watch(report.subcluster)
         applied = await apply_in_turns(self._view, report)
         if applied.has_restarted:
             restarted = {"subcluster": report.subcluster, "started_on_ms": report.started_on_ms}

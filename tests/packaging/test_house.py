@@ -159,6 +159,7 @@ WAITED_FOR = {
     "shim/federation/poller.py::SubClusterPoller.poll",
     "shim/federation/poller.py::SubClusterPoller._beat_until",
     "shim/federation/poller.py::SubClusterPoller._sleep",
+    "shim/federation/polling.py::_OwnTurns.counted",
     "shim/federation/routing.py::Routing.home_of",
     "shim/multicluster/queue_cycles.py::QueueCycles._something_due",
     "shim/peers/local.py::StandingLocalMaster.serve",

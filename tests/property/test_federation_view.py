@@ -129,6 +129,7 @@ EVENTS = st.one_of(
     st.tuples(st.just("report"), st.sampled_from(NAMES), SECONDS),
     st.tuples(st.just("failure"), st.sampled_from(NAMES), SECONDS),
     st.tuples(st.just("retire"), st.sets(st.sampled_from(NAMES)), SECONDS),
+    st.tuples(st.sampled_from(["watch", "unwatch"]), st.sampled_from(NAMES), SECONDS),
     st.tuples(st.just("look"), st.none(), SECONDS),
 )
 
@@ -143,9 +144,41 @@ def test_who_is_late_is_told_of_the_moment_that_is_asked_for(events):
             view.note_failure(SubClusterId(who), "away", at_s=at_s)
         elif what == "retire":
             view.retire({SubClusterId(name) for name in who})
+        elif what != "look":
+            getattr(view, what)(SubClusterId(who))
         looked = [view.look(SubClusterId(name), at_s) for name in NAMES]
         late = tuple(each.subcluster for each in looked if each.failure or each.state is not SubClusterState.RUNNING)
         assert view.late(at_s) == late
+
+
+@given(st.lists(EVENTS, max_size=30))
+def test_who_is_lost_is_so_by_its_age_and_by_whether_a_failure_would_have_been_told(events):
+    """Beside the view, a table of what was told of each, and the rule in one line."""
+    view = a_view()
+    after_s = usual(ViewSettings).late_after_s
+    heard_s, failed_s, watched, retired = {}, {}, set(), set()
+    for number, (what, who, at_s) in enumerate(events):
+        if what == "report":
+            view.apply(a_report(who, number + 1, polled_at_s=at_s))
+            if who not in retired:
+                heard_s[who] = max(heard_s.get(who, 0.0), at_s)
+                failed_s = {name: told for name, told in failed_s.items() if name != who or told > at_s}
+        elif what == "failure":
+            view.note_failure(SubClusterId(who), "away", at_s=at_s)
+            failed_s[who] = at_s
+        elif what == "retire":
+            view.retire({SubClusterId(name) for name in who})
+            retired = who
+        elif what == "watch":
+            view.watch(SubClusterId(who))
+            watched.add(who)
+        elif what == "unwatch":
+            view.unwatch(SubClusterId(who))
+            watched.discard(who)
+        for name, last_s in heard_s.items():
+            within_s = 4 * after_s if name in watched and name not in failed_s else after_s
+            is_lost = name in retired or at_s - last_s > within_s
+            assert (view.state(SubClusterId(name), at_s) is SubClusterState.LOST) is is_lost
 
 
 TOLD = {

@@ -223,7 +223,8 @@ class ViewSettings:
     """Limits of a view.
 
     Attributes:
-        late_after_s: A sub-cluster whose newest report began longer ago is LOST.
+        late_after_s: A sub-cluster whose newest report began longer ago is LOST; one that is watched and whose last
+            poll did not fail only after four times that (see `FederationView.watch`).
         final_documents: How many documents of ended applications are kept; beyond that the one that came first is
             dropped, and is fetched by id if somebody asks.
     """
@@ -262,6 +263,8 @@ _ROUNDING_S = 0.001
 """What sums of large floating-point numbers may be wrong by, and more."""
 _STALE = Applied(is_new=False)
 _NOTHING = ResourceVector()
+_OWN_DELAYS = 4.0
+"""Times `late_after_s` that reports of a watched sub-cluster may be away: whoever polls it may hang, after all."""
 _SLICE = 100
 """Applications that are taken in at once: a few milliseconds of work."""
 
@@ -290,6 +293,7 @@ class _SubCluster:
     placement_kinds: Counter[PlacementKind] = field(default_factory=Counter)
     failure: str = ""
     failed_at_s: float = 0.0
+    is_watched: bool = False
     awaited: AwaitedNodes = field(default_factory=AwaitedNodes)
     lives: set[int] = field(default_factory=set)
     changes: int = 0
@@ -437,6 +441,23 @@ class FederationView:
         known.changes += 1
         self._late = _NOT_KNOWN
 
+    def watch(self, subcluster: SubClusterId) -> None:
+        """Whoever polls a sub-cluster lives, and would tell at once that a poll failed.
+
+        While it tells of no failure, the sub-cluster has answered whenever it was asked: that reports are away is then
+        the delay of Heddle's own turns, and no sign of the sub-cluster's.
+        """
+        self._watch(subcluster, is_watched=True)
+
+    def unwatch(self, subcluster: SubClusterId) -> None:
+        """Whoever polled a sub-cluster has ended: from now on its silence may be anybody's."""
+        self._watch(subcluster, is_watched=False)
+
+    def _watch(self, subcluster: SubClusterId, *, is_watched: bool) -> None:
+        known = self._subclusters[subcluster]
+        if known.is_watched is not is_watched:
+            known.is_watched, self._late = is_watched, _NOT_KNOWN
+
     def retire(self, subclusters: Collection[SubClusterId]) -> None:
         """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in.
 
@@ -497,14 +518,23 @@ class FederationView:
         return None if document is None else document.as_of_s
 
     def state(self, subcluster: SubClusterId, now_s: float) -> SubClusterState:
-        """Return the state of the sub-cluster, by the age of its newest report and the content of its `/info`."""
+        """Return the state of the sub-cluster, by the age of its newest report and the content of its `/info`.
+
+        It is LOST once its newest report is older than `late_after_s`: four times that while whoever polls it tells of
+        no failure.
+        """
         known = self._subclusters[subcluster]
         report = known.report
         if report is None:
             return SubClusterState.NEW
-        if subcluster in self._retired or now_s - known.heard_at_s > self._settings.late_after_s:
+        if subcluster in self._retired or now_s - known.heard_at_s > self._patience_s(known):
             return SubClusterState.LOST
         return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
+
+    def _patience_s(self, known: _SubCluster) -> float:
+        """How old its newest report may be."""
+        is_prompt = known.is_watched and not known.failure
+        return self._settings.late_after_s * (_OWN_DELAYS if is_prompt else 1.0)
 
     def scheduler(self, subcluster: SubClusterId) -> str:
         """Type of a sub-cluster's scheduler, as `capacityScheduler`; empty before it was told."""
@@ -538,13 +568,12 @@ class FederationView:
 
     def _find_late(self, now_s: float) -> "_Late":
         """Sub-clusters that are late, and until when that holds while nothing comes in."""
-        prompt = [
-            subcluster
+        prompt = {
+            subcluster: known.heard_at_s + self._patience_s(known)
             for subcluster, known in self._subclusters.items()
             if not known.failure and self.state(subcluster, now_s) is SubClusterState.RUNNING
-        ]
-        heard_at_s = min((self._subclusters[subcluster].heard_at_s for subcluster in prompt), default=float("inf"))
-        until_s = heard_at_s + self._settings.late_after_s - _ROUNDING_S
+        }
+        until_s = min(prompt.values(), default=float("inf")) - _ROUNDING_S
         return _Late(now_s, until_s, tuple(each for each in self._subclusters if each not in prompt))
 
     def capacity(self, now_s: float) -> ResourceVector:

@@ -208,3 +208,8 @@ def test_applications_reach_what_names_a_file_system_or_a_reach_together_and_no_
 def test_processes_that_poll_read_as_much_together_as_one_would(workers, share):
     alone, together = (poll_schedule(replace(PollConfig(), workers=count)).poll for count in (0, workers))
     assert together.rows_per_s == share * alone.rows_per_s
+
+
+@pytest.mark.parametrize(("late_after_s", "given_up_s"), [(0.5, 0.5), (1.9, 1.9), (2.0, 2.0), (6.0, 2.0), (60.0, 2.0)])
+def test_who_does_not_say_that_it_is_there_is_given_up_before_it_is_late_for_its_silence(late_after_s, given_up_s):
+    assert poll_schedule(replace(PollConfig(), late_after_s=late_after_s)).poll.info_timeout_s == given_up_s

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from shim.app.poll_workers import FrameStream
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import SubClusterState
 from shim.errors import (
     InvariantViolationError,
     MalformedAnswerError,
@@ -26,7 +27,7 @@ from shim.federation.poll_workers import WorkerPollers, serve_polls
 from shim.federation.poller import PollSchedule
 from shim.protocol.peers.poll_frames import FenceFrame, PollTroubleFrame, TextFrame
 from tests.doubles.clock import FakeClock
-from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused
 from tests.doubles.resource_manager import AnswersProperly, ScriptedResourceManager
 from tests.doubles.settings import usual
 
@@ -154,6 +155,29 @@ async def test_a_process_that_dies_is_begun_again_and_nothing_is_lost():
         await federation.comes(lambda: federation.state_of(ONE) is None, step_s=2.0)  # it was asked for by id
         assert [each["exit_code"] for each in logs if each["log_level"] == "error"] == [-9]
         assert federation.pollers.workers[0].begun == 2
+
+
+async def test_reports_that_wait_for_their_turn_make_nobody_late_and_the_end_of_a_process_does():
+    federation = Federation(EAST, WEST)
+    async with federation.running():
+        heard_s = federation.clock.now_s()
+        assert federation.view.late(heard_s + 23.9) == ()
+        assert federation.view.late(heard_s + 24.1) == (EAST, WEST), "a process that hangs tells nothing, either"
+        federation.processes[0].die()
+        await federation.comes(lambda: federation.processes[0].is_ended)
+        assert federation.view.late(heard_s + 5.9) == ()
+        assert federation.view.late(heard_s + 6.1) == (EAST,)
+        await federation.comes(lambda: federation.view.late(heard_s + 6.1) == (), step_s=0.5)
+
+
+async def test_who_is_silent_is_late_as_soon_as_where_polls_are_no_processes():
+    federation = Federation(EAST)
+    async with federation.running():
+        federation.managers[EAST].behave(IsPaused())
+        heard_s = federation.clock.now_s()
+        await federation.comes(lambda: federation.view.late(federation.clock.now_s()) == (EAST,), step_s=0.25)
+        assert federation.clock.now_s() <= heard_s + 6.0
+        assert federation.view.state(EAST, heard_s + 6.1) is SubClusterState.LOST
 
 
 async def test_a_life_is_newer_though_the_clock_went_back():

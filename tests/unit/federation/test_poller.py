@@ -300,6 +300,117 @@ async def test_a_paused_one_is_given_up_after_two_seconds_and_only_one_poll_wait
         assert federation.state() is SubClusterState.RUNNING
 
 
+class LaggingClock:
+    """As of a process that waits for its turn so long after each sleep."""
+
+    def __init__(self, clock, lag_s):
+        self.clock, self.lag_s = clock, lag_s
+        self.now_s, self.monotonic_s = clock.now_s, clock.monotonic_s
+
+    async def sleep(self, duration_s):
+        await self.clock.sleep(duration_s + self.lag_s)
+
+
+class WaitsUnread:
+    """Answers of so many questions for `/info` lie in the socket until time has run out."""
+
+    def __init__(self, count):
+        self.left = count
+
+    async def __call__(self, manager, request, timeout_s):
+        if request.path.endswith("/info") and self.left > 0:
+            self.left -= 1
+            return await IsPaused()(manager, request, timeout_s)
+        return await AnswersProperly()(manager, request, timeout_s)
+
+
+def lagging(federation, lag_s):
+    settings, clock = usual(PollSchedule, jitter=0.0), LaggingClock(federation.clock, lag_s)
+    federation.master = SubClusterPoller(federation.manager, federation.intake, clock, settings)
+    return federation
+
+
+@pytest.mark.parametrize("unread", [1, 2])
+async def test_an_answer_that_this_process_had_no_turn_to_read_is_no_failure(federation, unread):
+    federation.manager.behave(WaitsUnread(unread))
+    async with lagging(federation, 0.5).running():
+        await federation.clock.advance(2.0 * unread)
+        assert not federation.listener.errors
+        assert federation.view.late(federation.clock.now_s()) == ()
+        assert federation.state() is SubClusterState.RUNNING
+        told = federation.listener.reports[0][0]
+        assert told.polled_at_s == federation.clock.now_s(), "its age is that of the last question"
+
+
+@pytest.mark.parametrize(("lag_s", "asked"), [(0.0, 1), (0.05, 1), (0.09, 1), (0.25, 3), (5.0, 3)])
+async def test_who_never_answers_is_given_up_at_once_or_after_three_questions_where_turns_are_few(
+    federation, lag_s, asked
+):
+    federation.manager.behave(IsPaused())
+    poll = asyncio.create_task(lagging(federation, lag_s).master.poll())
+    await federation.clock.advance(2.0 * asked - 0.01)
+    assert not federation.listener.errors
+    await federation.clock.advance(0.02)
+    await poll
+    assert [type(error) for _, error in federation.listener.errors] == [NoAnswerError]
+    assert len(federation.manager.requests) == asked
+
+
+async def test_who_refuses_is_given_up_at_once_however_few_turns_there_are(federation):
+    federation.manager.behave(IsNeverReached())
+    async with lagging(federation, 5.0).running():
+        assert len(federation.listener.errors) == len(federation.manager.requests) == 1
+
+
+async def test_one_whose_reports_heddle_takes_in_late_is_not_lost_and_one_that_is_silent_is(federation):
+    async with lagging(federation, 9.0).running():
+        for _ in range(60):
+            await federation.clock.advance(1.0)
+            assert federation.state() is SubClusterState.RUNNING
+            assert federation.view.late(federation.clock.now_s()) == ()
+        ages_s = [each.polled_at_s for each, _ in federation.listener.reports]
+        assert max(later - earlier for earlier, later in pairwise(ages_s)) > 6.0, "each came late"
+    async with lagging(federation, 0.0).running():
+        federation.manager.behave(IsPaused())
+        await federation.clock.advance(4.01)
+        assert federation.view.late(federation.clock.now_s()) == (EAST,)
+        await federation.clock.advance(2.0)
+        assert federation.state() is SubClusterState.LOST, "6 s after it was heard, as ever"
+
+
+async def test_one_whose_polls_hang_is_late_in_time(federation):
+    """A question whose time never runs out, as of a bug."""
+    async with federation.running():
+        heard_s = federation.clock.now_s()
+        federation.manager.behave(HangsForEver())
+        await federation.clock.advance(23.9)
+        assert federation.view.look(EAST, federation.clock.now_s()).age_s > 6.0, "the age is told as it is"
+        assert federation.clock.now_s() - heard_s < 24.0
+        assert federation.state() is SubClusterState.RUNNING
+        await federation.clock.advance(0.2)
+        assert federation.state() is SubClusterState.LOST
+        assert federation.view.late(federation.clock.now_s()) == (EAST,)
+
+
+class HangsForEver:
+    async def __call__(self, *_):
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+async def test_after_a_jump_of_the_clock_the_prompt_are_running_by_the_next_poll_and_the_silent_late(
+    federation, jump_s
+):
+    async with federation.running():
+        federation.clock.wall_s += jump_s
+        await federation.clock.advance(2.0)
+        assert federation.state() is SubClusterState.RUNNING
+        assert federation.view.late(federation.clock.now_s()) == ()
+        federation.manager.behave(IsPaused())
+        await federation.clock.advance(4.01)
+        assert federation.view.late(federation.clock.now_s()) == (EAST,)
+
+
 async def test_a_standby_is_not_active(federation):
     federation.manager.behave(IsStandby())
     await federation.master.poll()
@@ -500,20 +611,25 @@ async def test_one_list_is_read_at_a_time_and_one_that_cannot_be_read_holds_none
 
 
 async def test_lists_are_asked_for_some_at_a_time_and_one_that_hangs_holds_none_up():
-    pace, clock = ReadingPace(most_lists=2, within_s=0.01), FakeClock()
+    clock = FakeClock()
     managers = [ScriptedResourceManager(f"c{number}", clock=clock) for number in range(6)]
     lists = CountsLists()
     for manager in managers:
         manager.behave(lists)
     view = FederationView(tuple(each.subcluster for each in managers), usual(ViewSettings))
     schedule = usual(PollSchedule, jitter=0.0)
-    masters = [SubClusterPoller(each, ViewIntake(view, clock), clock, schedule, pace=pace) for each in managers]
-    await asyncio.gather(*(master.poll() for master in masters))
+
+    def masters(within_s):
+        pace, intake = ReadingPace(most_lists=2, within_s=within_s), ViewIntake(view, clock)
+        return [SubClusterPoller(each, intake, clock, schedule, pace=pace) for each in managers]
+
+    await asyncio.gather(*(master.poll() for master in masters(within_s=600.0)))
     assert lists.most == 2
+    all_of_them = masters(within_s=0.01)
     for manager in managers[:2]:
         manager.behave(NeverAnswers())
-    hanging = [asyncio.create_task(master.poll()) for master in masters[:2]]
-    await asyncio.wait_for(asyncio.gather(*(master.poll() for master in masters[2:])), 30.0)
+    hanging = [asyncio.create_task(master.poll()) for master in all_of_them[:2]]
+    await asyncio.wait_for(asyncio.gather(*(master.poll() for master in all_of_them[2:])), 30.0)
     for each in hanging:
         each.cancel()
     await asyncio.gather(*hanging, return_exceptions=True)

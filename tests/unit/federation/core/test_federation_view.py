@@ -54,6 +54,33 @@ def test_state_of_a_sub_cluster_is_told_by_its_age_and_its_word(view, now_s, ha_
     assert view.state(WEST, now_s) is SubClusterState.NEW
 
 
+@pytest.mark.parametrize(
+    ("is_watched", "failure", "lost_after_s"), [(False, "", 6), (False, "x", 6), (True, "", 24), (True, "x", 6)]
+)
+def test_reports_of_a_watched_one_may_be_away_longer_unless_it_failed(view, is_watched, failure, lost_after_s):
+    view.apply(a_report("east", polled_at_s=100.0))
+    view.late(100.0)
+    if is_watched:
+        view.watch(EAST)
+    if failure:
+        view.note_failure(EAST, failure, at_s=101.0)
+    for over_s, state in ((-0.1, SubClusterState.RUNNING), (0.1, SubClusterState.LOST)):
+        now_s = 100.0 + lost_after_s + over_s
+        assert view.state(EAST, now_s) is state
+        assert (EAST in view.late(now_s)) is (bool(failure) or state is SubClusterState.LOST)
+        assert view.age_s(EAST, now_s) == pytest.approx(lost_after_s + over_s)
+
+
+def test_one_that_is_watched_no_more_may_be_away_no_longer_than_any(view):
+    view.apply(a_report("east", polled_at_s=100.0))
+    view.watch(EAST)
+    assert view.late(107.0) == (WEST,)
+    view.unwatch(EAST)
+    assert view.late(107.0) == (EAST, WEST)
+    view.watch(EAST)
+    assert view.late(107.0) == (WEST,)
+
+
 def test_applications_of_a_lost_sub_cluster_stay_listed_and_live(view):
     view.apply(a_report("east", applications=[a_document(1, "east")]))
     assert view.state(EAST, 10_000.0) is SubClusterState.LOST
