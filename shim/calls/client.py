@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from shim.calls.control import ControlService
+from shim.calls.control import ControlService, QueueMove
 from shim.concurrency.fair_turns import FairTurns
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
@@ -117,21 +117,24 @@ class ClientCalls:
         first, *others = await asyncio.gather(*asked)
         return [first, *(answer for answer in others if answer.refusal is None)]
 
-    async def change(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
+    async def change(
+        self, application_id: ApplicationId, call: RPCCall, move: QueueMove[RPCCall] | None = None
+    ) -> RPCAnswer:
         """Send a changing call to the home of an application; what is read afterwards is fetched first.
 
+        Args:
+            move: The queue to which it moves the application, if it does.
+
         Raises:
+            ForbiddenError: The user may not submit to that queue.
             HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
         """
         home = await self._control.home_for_change(application_id)
+        call = self._control.as_sent_to(home, application_id, call, move)
         try:
             return await self.ask(home, call)
         finally:
             self._listing.mark_written(application_id)
-
-    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
-        """Refuse a move that the user may not make; see `ControlService.check_move`."""
-        await self._control.check_move(application_id, queue, user=user)
 
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""

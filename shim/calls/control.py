@@ -6,7 +6,9 @@ refused with 503: nobody may promise to kill what a frozen home may start when i
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
@@ -19,6 +21,23 @@ from shim.submission.delivery_attempts import Attempts
 from shim.submission.rehoming import Rehoming
 from shim.submission.repair import Repair
 from shim.submission.tools import Listing
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMove(Generic[_T]):
+    """The queue to which a request moves an application.
+
+    Attributes:
+        queue: As the client names it.
+        user: Whose move it is; None for one to whom access lists do not apply.
+        renamed: The same request to a queue of another name.
+    """
+
+    queue: str
+    user: str | None
+    renamed: Callable[[str], _T]
 
 
 class ControlService:
@@ -41,16 +60,21 @@ class ControlService:
         self._room = room
         self._answer_within_s = answer_within_s
 
-    async def change(self, application_id: ApplicationId, request: RestRequest) -> RestAnswer:
+    async def change(
+        self, application_id: ApplicationId, request: RestRequest, move: QueueMove[RestRequest] | None = None
+    ) -> RestAnswer:
         """Send a changing request to an application's home; what is read afterwards is fetched first.
 
         Args:
             request: The ResourceManager's own request, as the caller's user.
+            move: The queue to which it moves the application, if it does.
 
         Raises:
+            ForbiddenError: The user may not submit to that queue.
             HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
         """
         home = await self.home_for_change(application_id)
+        request = self.as_sent_to(home, application_id, request, move)
         try:
             return await self._managers[home].forward(request, timeout_s=self._answer_within_s)
         except ResourceManagerError as exc:
@@ -89,16 +113,18 @@ class ControlService:
         """
         return self._room is not None and await self._room.kill(application_id, by)
 
-    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
-        """Refuse a move to a queue that the user may not make.
+    def as_sent_to(
+        self, home: SubClusterId, application_id: ApplicationId, request: _T, move: QueueMove[_T] | None
+    ) -> _T:
+        """A changing request with the name that an application's home has for the queue of a move.
 
         Raises:
             ForbiddenError: The user may not submit to that queue.
-            HomeUnreachableError: As `change`.
         """
-        if self._room is not None and self.guards_moves:
-            home = await self.home_for_change(application_id)
-            self._room.access.check_move(application_id, home, queue, user)
+        if move is None or self._room is None:
+            return request
+        name = self._room.access.move_target(application_id, home, move.queue, move.user)
+        return request if name == move.queue else move.renamed(name)
 
     async def check_reservation(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
         """Refuse a change of a reservation that the user may not make; see `ReservationAccess.check`."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Iterable
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
+from shim.domain.queues import FederatedQueue, SharePolicy, is_same_queue, parent_of
 from shim.errors import ForbiddenError
-from shim.federation.core.federation_view import FederationView, find_queue
+from shim.federation.core.federation_view import FederationView, find_queue, submitted_name
 from shim.ports.clock import Clock
 from shim.queues.core.queue_rules import GroupsOf, is_listed, may_submit
 from shim.queues.core.share_load import owner_of
@@ -64,13 +64,24 @@ class QueueAccess:
         meant = [named] if named is not None else [self._meant_at(each, queue) for each in self._view.subclusters]
         self._check(application_id, meant, user)
 
-    def check_move(self, application_id: ApplicationId, home: SubClusterId, queue: str, user: str) -> None:
-        """Refuse a move to what the application's home understands by a queue's name, if the user may not make it.
+    def move_target(self, application_id: ApplicationId, home: SubClusterId, queue: str, user: str | None) -> str:
+        """How the application's home names the queue that a move names, as of a submission.
+
+        A name that the home has for a queue of its own means that one; of others it is told its own name.
+
+        Args:
+            user: Whose move it is; None for one to whom access lists do not apply.
 
         Raises:
             ForbiddenError: The user may not submit there.
         """
-        self._check(application_id, [self._meant_at(home, queue)], user)
+        seen = self._view.look(home, self._clock.now_s())
+        report = find_queue(seen, queue)
+        is_its_own = report is not None and is_same_queue(report.path, queue)
+        name = queue if is_its_own else self._policy().name_at(home, queue)
+        if user is not None:
+            self._check(application_id, [self._meant_at(home, name)], user)
+        return submitted_name(seen, name)
 
     def check_reservation(self, subcluster: SubClusterId, queue: str, user: str) -> None:
         """Refuse a reservation in what a sub-cluster understands by a queue's name, if the user may not make it.

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from shim.calls.control import QueueMove
 from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
@@ -14,7 +15,7 @@ from shim.federation.freshness import Freshness
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.protocol.rest.body_shapes import UnderstoodBody
+from shim.protocol.rest.body_shapes import UnderstoodBody, with_queue
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import (
     path_application,
@@ -88,8 +89,8 @@ class Routes:
                 return await self.pass_on(call, await self._any(call))
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
-        if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:
-            await self._check_move(call)
+        if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves and not _target(call):
+            raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
         if call.endpoint.key is RouteKey.RESERVATION and call.body is not None:
             subcluster = await self._of_reservation(call)
             await self._check_reservation(call.body, subcluster, call.caller)
@@ -105,7 +106,8 @@ class Routes:
         request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
         application = call.parameters.get("application")
         if call.endpoint.changes and application is not None:
-            answer = await self._backend.control.change(path_application(application), request)
+            move = self._move(call, request) if call.endpoint.operation is Operation.MOVE else None
+            answer = await self._backend.control.change(path_application(application), request, move)
         else:
             answer = await self._sent(subcluster, request, call)
         if not call.endpoint.changes and hidden_not_found(answer, call.request):
@@ -316,19 +318,14 @@ class Routes:
                 f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {user}",
             )
 
-    async def _check_move(self, call: Call) -> None:
-        """Refuse the move of an application into a queue that the caller may not submit to.
-
-        Raises:
-            ForbiddenError: The caller may not submit to that queue.
-            JavaError: 400, if no queue can be read.
-        """
-        queue = "" if call.body is None else call.body.text("queue")
-        if not queue:
-            raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
-        if not self._identity.is_operator(call.caller):
-            application_id = path_application(call.parameters["application"])
-            await self._backend.control.check_move(application_id, queue, user=call.caller.user)
+    def _move(self, call: Call, request: RestRequest) -> QueueMove[RestRequest] | None:
+        """The queue to which a request moves an application; None if it names none: its home says so."""
+        body, queue = call.body, _target(call)
+        if body is None or not queue:
+            return None
+        is_checked = self._backend.control.guards_moves and not self._identity.is_operator(call.caller)
+        user = call.caller.user if is_checked else None
+        return QueueMove(queue, user, lambda name: replace(request, body=with_queue(body, name)))
 
     async def _check_reservation(self, body: UnderstoodBody, subcluster: SubClusterId, caller: Caller) -> None:
         """Refuse to change a reservation of a queue that the caller may not submit to.
@@ -346,3 +343,7 @@ class Routes:
             self._backend.documents.mark_touched(subcluster, Part.NODES)
         if "scheduler-conf" in call.endpoint.path or "resource" in call.endpoint.path:
             self._backend.documents.mark_touched(subcluster, Part.SCHEDULER)
+
+
+def _target(call: Call) -> str:
+    return "" if call.body is None else call.body.text("queue")

@@ -8,6 +8,7 @@ from functools import partial
 from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import Gathered
+from shim.calls.control import QueueMove
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import (
@@ -170,10 +171,18 @@ class ClientService:
                 if asked.row.is_empty_without_home:
                     return b""
                 raise
-        if asked.row.moves_to and not self._identity.is_operator(asked.caller):
-            queue = getattr(asked.request, asked.row.moves_to)
-            await self._calls.check_move(application_id, queue, user=asked.caller.user)
-        return told(await self._calls.change(application_id, asked.passed_on()))
+        move = self._move(asked) if asked.row.moves_to else None
+        return told(await self._calls.change(application_id, asked.passed_on(), move))
+
+    def _move(self, asked: Asked) -> QueueMove[RPCCall]:
+        def renamed(queue: str) -> RPCCall:
+            request = type(asked.request)()
+            request.CopyFrom(asked.request)
+            setattr(request, asked.row.moves_to, queue)
+            return replace(asked, request=request).passed_on()
+
+        user = None if self._identity.is_operator(asked.caller) else asked.caller.user
+        return QueueMove(getattr(asked.request, asked.row.moves_to), user, renamed)
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
         if asked.row.owners and not self._rights.are_on and not self._identity.is_operator(asked.caller):

@@ -5,14 +5,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy
+from shim.domain.resources import ResourceVector
 from shim.identity.service import IdentityRules
+from shim.protocol.rest.body_shapes import SHAPES, understand
 from shim.server.rest.messages import Answer
+from tests.doubles.rm_documents import a_queue
 from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 APP = ApplicationId(1_600_000_000_000, 7)
+EAST, EAST_QUEUES = SubClusterId("east"), ("default", "production")
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))
 
 BODIES = {
@@ -125,3 +129,60 @@ async def test_without_lists_a_move_says_what_was_understood():
     assert sent(server) == [b'{"queue":"prod","more":1}']
     request = next(each for each in server.federation["east"].taken if each.method == "PUT")
     assert dict(request.headers)["content-type"] == "application/json"
+
+
+ELSEWHERE = SharePolicy((FederatedQueue("root.prod", submit=("alice",), names={EAST: "root.production"}),))
+OPEN_ELSEWHERE = SharePolicy((FederatedQueue("root.prod", names={EAST: "root.production"}),))
+SAID = {
+    "json": (b'{"queue":"%s","more":1.50}', "application/json"),
+    "xml": (b"<appqueue><queue>%s</queue><more>1.50</more></appqueue>", "application/xml"),
+}
+
+
+@pytest.mark.parametrize("policy", [ELSEWHERE, OPEN_ELSEWHERE], ids=["listed", "open"])
+@pytest.mark.parametrize(("body", "content_type"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(
+    ("version", "queue", "name"),
+    [
+        ("3.4.2", b"root.prod", "root.production"),
+        ("3.4.2", b"prod", "root.production"),
+        ("3.4.2", b"root.production", "root.production"),
+        ("3.4.2", b"nosuch", "nosuch"),
+        ("3.2.4", b"root.prod", "production"),
+        ("3.2.4", b"root.default", "default"),
+        ("3.2.4", b"root.nosuch", "root.nosuch"),
+    ],
+)
+async def test_a_home_is_told_its_own_name_of_the_queue(
+    policy: SharePolicy, body: bytes, content_type: str, version: str, queue: bytes, name: str
+):
+    server = ScriptedServer(policy=policy, rules=usual(IdentityRules, admins=("queen",)))
+    east, size = server.federation["east"], ResourceVector(4096, 4)
+    east.version, east.queues = version, [a_queue(f"root.{each}", size, maximum=size) for each in EAST_QUEUES]
+    east.add_application(APP, "RUNNING")
+    await server.poll()
+    for user in ("alice", "queen"):
+        await move(server, user, body % queue, content_type)
+    moved = [request for request in east.taken if request.method == "PUT"]
+    assert [(read_anew(each.body), each.user) for each in moved] == [(name, "alice"), (name, "queen")]
+    for each in moved:
+        assert b"1.50" in each.body
+        assert dict(each.headers)["content-type"] == content_type
+    assert (name != queue.decode()) or moved[0].body == understood_alone(body % queue, content_type)
+
+
+def understood_alone(body: bytes, content_type: str) -> bytes:
+    """The body as it is sent where no name is another."""
+    return understand(body, media_type=content_type, shape=SHAPES["PUT /apps/{application}/queue"]).body
+
+
+async def test_s13_a_name_that_the_home_has_for_it_opens_no_queue():
+    server = ScriptedServer(policy=ELSEWHERE, rules=usual(IdentityRules, admins=("queen",)))
+    east, size = server.federation["east"], ResourceVector(4096, 4)
+    east.queues = [a_queue(f"root.{each}", size, maximum=size) for each in EAST_QUEUES]
+    east.add_application(APP, "RUNNING")
+    await server.poll()
+    for queue in (b"root.prod", b"prod", b"root.production", b"production"):
+        answer = await move(server, "mallory", b'{"queue":"%s"}' % queue, "application/json")
+        assert answer.status == 403
+    assert sent(server) == []

@@ -56,12 +56,67 @@ def test_s13_who_is_not_listed_submits_to_no_queue_below_by_any_name(queue: str)
 )
 def test_s13_who_is_not_listed_moves_nothing_there_by_any_name(home: SubClusterId, queue: str):
     with pytest.raises(ForbiddenError, match="User mallory does not have permission to submit"):
-        an_access().check_move(APP, home, queue, "mallory")
-    an_access().check_move(APP, home, queue, "alice")
+        an_access().move_target(APP, home, queue, "mallory")
+    an_access().move_target(APP, home, queue, "alice")
 
 
 def test_a_home_s_own_queue_of_the_same_name_is_another():
-    an_access().check_move(APP, WEST, "root.prod", "mallory")
+    assert an_access().move_target(APP, WEST, "root.prod", "mallory") == "root.prod"
+
+
+AT_WEST = ("root.production", "root.dev", "root.top.leaf", "root.a.twice", "root.b.twice")
+BY_LAST_NAME = {
+    "root.prod": "production",
+    "prod": "production",
+    "root.production": "production",
+    "production": "production",
+    "root.dev": "dev",
+    "dev": "dev",
+    "root.top.leaf": "leaf",
+    "root.top": "root.top",
+    "root.a.twice": "root.a.twice",
+    "root.nosuch": "root.nosuch",
+    "nosuch": "nosuch",
+    "": "",
+}
+BY_PATH = {
+    **{name: name for name in BY_LAST_NAME},
+    "root.prod": "root.production",
+    "prod": "root.production",
+    "root.prod.new": "root.prod.new",
+}
+SCHEDULERS = {
+    ("capacityScheduler", "3.4.2"): BY_PATH,
+    ("capacityScheduler", "3.3.0"): BY_PATH,
+    ("capacityScheduler", "3.2.4"): BY_LAST_NAME,
+    ("capacityScheduler", "2.10.2"): BY_LAST_NAME,
+    ("fairScheduler", "3.4.2"): BY_PATH,
+    ("fairScheduler", "3.2.4"): BY_PATH,
+}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "version", "queue", "name"),
+    [(*each, *named) for each, names in SCHEDULERS.items() for named in names.items()],
+)
+def test_a_move_names_its_queue_as_the_home_does(scheduler: str, version: str, queue: str, name: str):
+    view = FederationView((EAST, WEST), usual(ViewSettings))
+    parents = tuple(a_queue_report(path, is_leaf=False) for path in ("root", "root.top"))
+    leaves = tuple(a_queue_report(path) for path in AT_WEST)
+    view.apply(a_report(WEST, queues=(*parents, *leaves), scheduler=scheduler, version=version))
+    access = QueueAccess(lambda: POLICY, view, lambda _: set(), FakeClock())
+    assert access.move_target(APP, WEST, queue, None) == name
+    if name in ("root.production", "production"):
+        with pytest.raises(ForbiddenError, match=r"mallory does not have permission to submit .* to queue root\.prod"):
+            access.move_target(APP, WEST, queue, "mallory")
+
+
+@pytest.mark.parametrize(("home", "name"), [(EAST, "root.prod"), (WEST, "root.production")])
+def test_s13_before_a_home_was_heard_its_name_is_that_of_the_policy(home: SubClusterId, name: str):
+    access = an_access(is_heard=False)
+    assert access.move_target(APP, home, "root.prod", "alice") == name
+    with pytest.raises(ForbiddenError):
+        access.move_target(APP, home, "root.prod", "mallory")
 
 
 @pytest.mark.parametrize("queue", ["prod", "root.prod", "root.prod.etl"])
@@ -69,7 +124,7 @@ def test_s13_names_of_the_policy_are_known_before_any_cluster_was_heard(queue: s
     access = an_access(is_heard=False)
     for check in (
         lambda: access.check_submission(APP, queue, "eve"),
-        lambda: access.check_move(APP, EAST, queue, "eve"),
+        lambda: access.move_target(APP, EAST, queue, "eve"),
     ):
         with pytest.raises(ForbiddenError):
             check()
@@ -94,7 +149,7 @@ def test_a_leaf_told_by_its_last_part_is_known_by_its_path(queue: str, path: str
 @pytest.mark.parametrize("queue", ["dev", "root.dev", "default", "nosuch"])
 def test_other_queues_are_everybodys(queue: str):
     an_access().check_submission(APP, queue, "mallory")
-    an_access().check_move(APP, EAST, queue, "mallory")
+    an_access().move_target(APP, EAST, queue, "mallory")
 
 
 def test_without_lists_nothing_is_looked_up():

@@ -76,6 +76,7 @@ from shim.submission.application_ids import ApplicationIds
 from tests.doubles.builders import a_submission
 from tests.doubles.federation import ScriptedFederation
 from tests.doubles.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
+from tests.doubles.reports import a_queue_report, a_report
 from tests.doubles.resource_manager_rpc import ScriptedRPC
 from tests.doubles.settings import usual
 from tests.support.roles import ROLES, may, user_of, with_required
@@ -925,6 +926,40 @@ async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(serv
 
     assert server.asked("moveApplicationAcrossQueues") == int(may)
     assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
+
+
+@pytest.mark.parametrize("user", ["alice", "operator"])
+@pytest.mark.parametrize(
+    ("version", "queue", "name"),
+    [
+        ("3.4.2", "root.prod", "root.production"),
+        ("3.4.2", "prod", "root.production"),
+        ("3.4.2", "root.default", "root.default"),
+        ("3.4.2", "nosuch", "nosuch"),
+        ("3.2.4", "root.prod", "production"),
+        ("3.2.4", "root.default", "default"),
+        ("3.2.4", "root.nosuch", "root.nosuch"),
+    ],
+)
+async def test_a_home_is_told_its_own_name_of_the_queue_of_a_move(server, user, version, queue, name):
+    homes, now_s = server.heddle.view.subclusters, server.federation.clock.now_s()
+    with_room(server, FederatedQueue("root.prod", submit=("alice",), names=dict.fromkeys(homes, "root.production")))
+    queues = tuple(a_queue_report(path) for path in ("root.default", "root.production"))
+    for home in homes:
+        began_ms = server.manager(home).started_on_ms
+        told = a_report(home, 9, polled_at_s=now_s, started_on_ms=began_ms, version=version, queues=queues)
+        server.heddle.view.apply(told)
+    await server.ask("submitApplication", submission())
+    request = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue=queue)
+
+    await server.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
+
+    (call,) = [
+        each for rpc in server.rpcs.values() for each in rpc.calls if each.method == "moveApplicationAcrossQueues"
+    ]
+    assert call.user == user
+    request.target_queue = name
+    assert call.payload == request.SerializeToString()
 
 
 def with_room(server, queue):
