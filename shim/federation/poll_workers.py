@@ -230,7 +230,7 @@ class WorkerPollers:
                 self._tell_retired(worker, stream)
             elif isinstance(frame, PollTroubleFrame):
                 subcluster = _mine(worker, frame.subcluster)
-                await self._intake.fail(subcluster, _error_of(subcluster, frame))
+                await self._intake.fail(subcluster, _error_of(subcluster, frame), at_s=frame.at_s)
                 self._heard[subcluster].set()
             elif isinstance(frame, FenceFrame):
                 raise RemoteProtocolError("a process that polls says what it should hear")
@@ -274,8 +274,9 @@ class _Telling:
     When the other end has gone nothing is told any more, and whoever polls waits for the end of this process.
     """
 
-    def __init__(self, stream: PollStream) -> None:
+    def __init__(self, stream: PollStream, clock: Clock) -> None:
         self._stream = stream
+        self._clock = clock
         self._writers: dict[SubClusterId, ReportWriter] = {}
 
     async def take(self, report: SubClusterReport) -> None:
@@ -283,7 +284,7 @@ class _Telling:
             await self.tell(frame)
 
     async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        await self.tell(PollTroubleFrame(subcluster, type(error).__name__, reason_of(error)))
+        await self.tell(PollTroubleFrame(subcluster, type(error).__name__, reason_of(error), self._clock.now_s()))
 
     async def tell(self, frame: PollFrame) -> None:
         try:
@@ -309,7 +310,7 @@ async def serve_polls(
         exchanges: Where whoever observes the managers notes what they did; emptied each second.
     """
     retired = set(duty.retired)
-    telling, pace = _Telling(stream), ReadingPace()
+    telling, pace = _Telling(stream, clock), ReadingPace()
     async with asyncio.TaskGroup() as group:  # one that fails ends all: this process is begun again
         tasks = [group.create_task(_beat(telling, exchanges, clock), name="beats")]
         for subcluster, live in duty.live.items():

@@ -104,8 +104,10 @@ class ViewIntake:
             _LOG.info("resource_manager_restarted", **restarted)
         tell_listeners(self._listeners, lambda each: each.reported(report, applied))
 
-    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        self._view.note_failure(subcluster, reason_of(error), at_s=self._clock.now_s())
+    async def fail(self, subcluster: SubClusterId, error: HeddleError, *, at_s: float | None = None) -> None:
+        """A poll failed: at that time, or now if None. What was asked later and is told later takes it back."""
+        failed_at_s = self._clock.now_s() if at_s is None else at_s
+        self._view.note_failure(subcluster, reason_of(error), at_s=failed_at_s)
         tell_listeners(self._listeners, lambda each: each.failed(subcluster, error))
 
 

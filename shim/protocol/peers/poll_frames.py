@@ -96,11 +96,12 @@ class ReportEnd(msgspec.Struct, frozen=True, array_like=True, tag="report"):
 
 
 class PollTroubleFrame(msgspec.Struct, frozen=True, array_like=True, tag="trouble"):
-    """A poll failed; `kind` is the name of the error."""
+    """A poll failed; `kind` is the name of the error, `at_s` when it did: seconds since the epoch."""
 
     subcluster: str
     kind: str
     reason: str
+    at_s: float
 
 
 class BeatFrame(msgspec.Struct, frozen=True, array_like=True, tag="beat"):

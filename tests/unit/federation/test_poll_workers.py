@@ -25,9 +25,10 @@ from shim.federation import poll_workers
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.poll_workers import WorkerPollers, serve_polls
 from shim.federation.poller import PollSchedule
-from shim.protocol.peers.poll_frames import FenceFrame, PollTroubleFrame, TextFrame
+from shim.protocol.peers.poll_frames import FenceFrame, PollTroubleFrame, ReportWriter, TextFrame
 from tests.doubles.clock import FakeClock
 from tests.doubles.misbehaviours import IsNeverReached, IsPaused
+from tests.doubles.reports import a_report
 from tests.doubles.resource_manager import AnswersProperly, ScriptedResourceManager
 from tests.doubles.settings import usual
 
@@ -170,6 +171,33 @@ async def test_reports_that_wait_for_their_turn_make_nobody_late_and_the_end_of_
         await federation.comes(lambda: federation.view.late(heard_s + 6.1) == (), step_s=0.5)
 
 
+async def test_a_failure_that_is_read_late_is_taken_back_by_the_report_of_the_next_poll():
+    federation = Federation(EAST)
+    async with federation.running():
+        child, failed_s = federation.processes[0].theirs, federation.clock.now_s()
+        child.write(PollTroubleFrame(EAST, "NoAnswerError", "slow", failed_s))
+        life = federation.duties[0].incarnation
+        report = a_report(EAST, 99, polled_at_s=failed_s + 2.0, incarnation=life)
+        for frame in ReportWriter().frames(report):
+            child.write(frame)
+        federation.clock.wall_s += 8.0  # so long they wait to be read
+        await federation.comes(lambda: report.sequence == federation.reports[-1].sequence)
+        assert federation.errors
+        assert federation.view.look(EAST, failed_s + 8.0).failure == ""
+        assert federation.view.late(failed_s + 8.0) == ()
+
+
+async def test_a_failure_stands_whatever_was_asked_before_it():
+    federation = Federation(EAST)
+    federation.managers[EAST].behave(IsNeverReached())
+    async with federation.running():
+        report = a_report(EAST, 99, polled_at_s=federation.clock.now_s() - 1.0)
+        for frame in ReportWriter().frames(report):
+            federation.processes[0].theirs.write(frame)
+        await federation.comes(lambda: federation.reports)
+        assert federation.view.late(federation.clock.now_s()) == (EAST,)
+
+
 async def test_who_is_silent_is_late_as_soon_as_where_polls_are_no_processes():
     federation = Federation(EAST)
     async with federation.running():
@@ -191,7 +219,7 @@ async def test_a_life_is_newer_though_the_clock_went_back():
 
 
 @pytest.mark.parametrize(
-    "frame", [TextFrame("west", "nodes", b"{}"), PollTroubleFrame("west", "NoAnswerError", "-"), FenceFrame([])]
+    "frame", [TextFrame("west", "nodes", b"{}"), PollTroubleFrame("west", "NoAnswerError", "-", 1.0), FenceFrame([])]
 )
 async def test_a_process_that_tells_what_it_should_not_is_ended(frame):
     federation = Federation(EAST)
@@ -339,7 +367,7 @@ async def test_a_trouble_is_told_as_what_it_was_there(kind, error, says_who):
     federation.pollers.listen(HearsMore())
     async with federation.running():
         federation.errors.clear()
-        federation.processes[0].theirs.write(PollTroubleFrame(EAST, kind, "away"))
+        federation.processes[0].theirs.write(PollTroubleFrame(EAST, kind, "away", 1.0))
         await federation.comes(lambda: bool(federation.errors), step_s=0.1)
         ((subcluster, told),) = federation.errors
         assert (subcluster, type(told)) == (EAST, error)
