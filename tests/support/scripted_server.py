@@ -46,6 +46,7 @@ from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
+from shim.server.rest.web_tokens import WebTokens
 from shim.submission.lost_time import NOTHING_LOST
 from tests.doubles.federation import ScriptedFederation, a_runtime, in_memory_clusters
 from tests.doubles.settings import usual
@@ -141,6 +142,7 @@ class ScriptedServer:
         takes_jwts: bool = False,
         has_acls: bool = False,
         rates: CallRates | None = None,
+        tokens: WebTokens | None = None,
     ) -> None:
         thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
@@ -215,6 +217,7 @@ class ScriptedServer:
             kept=kept or usual(CacheLimits),
             callers=BearerCallers(self.api_tokens, callers(self.identity), others_take_jwts=takes_jwts),
             rates=rates,
+            tokens=tokens,
         )
         settings, managers = usual(PollSchedule), made.tools.managers.values()
         intake = ViewIntake(self.view, clock)

@@ -9,11 +9,17 @@ import pytest
 from shim.app.groups import GroupDirectory
 from shim.domain.ids import ApplicationId
 from shim.domain.roles import Right, Role, TokenScope
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules, ProxyRule
+from shim.protocol.rest.queries import Query
+from shim.server.rest.callers import BelievedCallers, WebLogin
 from shim.server.rest.endpoints import BASE, ENDPOINTS
-from shim.server.rest.messages import Answer
+from shim.server.rest.messages import Answer, Request
+from shim.server.rest.web_tokens import TOKEN_OPERATIONS, WebTokens
 from shim.server.rights import OWN, PAGES, REST
+from shim.simulation.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
 from tests.doubles.settings import usual
 from tests.support.roles import ROLES, may, user_of
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -64,6 +70,24 @@ async def test_each_role_may_what_its_right_says_and_nothing_else(method: str, t
         if not may(role, right):
             assert {name: len(server.federation[name].taken) for name in taken} == taken, "nobody behind was asked"
     assert ((await asked(server, method, target, None)).status == 401) is (right is not Right.OPEN)
+
+
+class WithTickets(BelievedCallers):
+    """Whoever names himself has shown a ticket."""
+
+    async def log_in(self, request: Request, query: Query) -> WebLogin:  # noqa: ARG002 - as `Callers`
+        user = query.claims.user_name or ""
+        return WebLogin(Caller(user, user, has_ticket=True))
+
+
+@pytest.mark.parametrize("name", TOKEN_OPERATIONS)
+async def test_delegation_tokens_of_the_web_are_for_those_who_may_have_tokens(name: str) -> None:
+    tokens = DelegationTokens(b"s" * 32, FakeClock(), InMemoryTokenStore(), usual(TokenLimits))
+    server = ScriptedServer(rules=ROLES, callers=WithTickets, tokens=WebTokens(tokens))
+    for role in Role:
+        path = f"/cluster?op={name}&user.name={user_of(role)}"
+        answer = await server.ask(TOKEN_OPERATIONS[name].method, path)
+        assert (answer.status == 403 and REFUSAL.search(answer.body) is not None) is not may(role, Right.OWN_TOKENS)
 
 
 async def test_what_was_kept_for_a_viewer_is_not_given_to_who_is_none() -> None:
