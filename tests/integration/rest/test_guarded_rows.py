@@ -4,9 +4,11 @@ import re
 
 import pytest
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.roles import NEEDED_WITHOUT_ROLES, Role
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
+from shim.server.rights import OWN
 from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
@@ -34,6 +36,32 @@ async def test_s1_no_row_is_changed_by_nobody(row: Endpoint, admins: tuple[str, 
     (told,) = server.exchanges
     assert told.is_change
     assert told.status == 401
+
+
+TAKE_A_NAME = {
+    "GET apps/{application}/logs",
+    "GET apps/{application}/logs/{container}/{file}",
+    "GET containers/{container}/logs",
+    "GET containers/{container}/logs/{file}",
+    "GET usage",
+    "POST policy/validate",
+    "POST shares/whatif",
+}
+"""Rows whose right a viewer has, and nobody has not: they tell one user's own, or work for him."""
+FOR_VIEWERS = [row for row, right in OWN.items() if NEEDED_WITHOUT_ROLES[right] <= Role.VIEWER]
+GIVEN = {"application": OLD, "container": ContainerId(ApplicationAttemptId(OLD, 1), 1), "file": "stdout", "version": 0}
+
+
+@pytest.mark.parametrize("row", FOR_VIEWERS)
+async def test_s1_nobody_is_told_what_is_one_users_own(row: str):
+    server = ScriptedServer(rules=usual(IdentityRules))
+    server.federation["east"].add_application(OLD, "RUNNING", user=server.identity.anonymous.user)
+    await server.poll()
+    method, _, path = row.partition(" ")
+    answer = await server.ask(
+        method, f"/heddle/v1/{path.format_map(GIVEN)}", body=b"{}", content_type="application/json"
+    )
+    assert (answer.status == 401) is (row in TAKE_A_NAME), answer.body
 
 
 WILDCARD = usual(
