@@ -101,10 +101,8 @@ class FirstInLine:
     the scheduler's queue, too, as long as those before them want fewer containers than come free meanwhile.
 
     Nobody asks a scheduler for more than comes free soon: an ask that waits there stands before what comes later, in a
-    scheduler that serves by arrival even before ApplicationMasters that could start. There the first in line asks for
-    one, and nobody waits that arrived before somebody who goes first here: that one would never have its turn. A
-    scheduler that orders by what applications hold serves whoever comes later and holds less before an ask that waits:
-    there the first in line asks for all that it wants.
+    scheduler that serves by arrival even before ApplicationMasters that could start. The first in line asks for one.
+    There nobody waits that arrived before somebody who goes first here: that one would never have its turn.
 
     Attributes:
         by_arrival: Sub-clusters that serve the queue's applications in the order of their ids.
@@ -137,16 +135,11 @@ class FirstInLine:
             place = name, spot.label
             if self._is_open(place) and not self._would_overtake(attempt, place):
                 self._firsts.setdefault(attempt, mine).add(place)
-                self._most[attempt, place] = max(self._line.left(place), self._of_first(place, count))
+                self._most[attempt, place] = max(1, self._line.left(place))
             self._line.join(place, each)
             self._newest[place] = max(self._newest.get(place, attempt.application), attempt.application)
         if not any(self._is_open((name, spot.label)) for name in spot.subclusters):
             self._full.add(spot)
-
-    def _of_first(self, place: _Place, count: int) -> int:
-        """Containers that the first in line asks for whatever comes free."""
-        stands_in_the_way = place in self._line.before or place[0] in self.by_arrival
-        return 1 if stands_in_the_way else count
 
     def __contains__(self, attempt: ApplicationAttemptId) -> bool:
         """True if an attempt is in line anywhere."""

@@ -71,7 +71,7 @@ class QueueTable:
         self._turnover = Turnover()
         self._outbid = frozenset[SubClusterId]()
         self._masters: Mapping[SubClusterId, int] = {}
-        self._by_arrival = frozenset(subclusters)  # until the first cycle is told: an ask stands in nobody's way
+        self._by_arrival = frozenset[SubClusterId]()
         self._planned = frozenset[ApplicationAttemptId]()
         told = starvation_s, outline_of, self._soon, lambda: self._by_arrival, rules_of
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)

@@ -129,7 +129,7 @@ def test_nobody_waits_behind_what_wide_jobs_ask_for_where_a_scheduler_serves_by_
         assert outcome.failed == {}
         waits_s.append(fmean(outcome.times[job.name].launched_s for job in narrow))
         means_s.append(fmean(outcome.completions_s[2:]))
-    assert waits_s[1] < 2.5 * waits_s[0], "masters: 2.0 on 2026-11-29, and 17 behind all that is asked for"
+    assert waits_s[1] < 2.5 * waits_s[0], "masters: 2.1 on 2026-11-29, and 17 behind all that is asked for"
     assert means_s[1] < 1.05 * means_s[0], "containers: 0.93, and 1.11 where earlier jobs ask ahead beside later ones"
 
 
