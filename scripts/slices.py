@@ -251,7 +251,7 @@ SLICES = (
         name="contests",
         about="published systems against plain YARN and Heddle's default on real clusters",
         paths=("tests/e2e/test_real_contests.py",),
-        usual_s=300,
+        usual_s=231,
         options=("-v",),
         before=_ARCHIVE,
     ),

@@ -301,7 +301,7 @@ class Operations:
 
 
 _LARGE_BYTES = 1024 * 1024
-"""Bytes of trees of queues that are put together beside the event loop."""
+"""Bytes of documents that are put together beside the event loop."""
 
 
 async def _off_loop_if_large(merge: Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
