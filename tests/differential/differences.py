@@ -285,6 +285,15 @@ DIFFERENCES: tuple[Difference, ...] = (
         always=False,
     ),
     Difference(
+        "paths of queues",
+        "before Hadoop 3.3 a CapacityScheduler knows `root.prod` only as `prod`",
+        "takes either, and names it to such a cluster by its last part, if no other leaf has that",
+        "clusters differ in version",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
         "ApplicationMasters that never start",
         "takes one above the maximum capacity of its queue, or of one above it, and keeps it ACCEPTED for ever",
         "answers 400 with the largest container that the queue can get in any cluster",

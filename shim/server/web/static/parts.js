@@ -106,7 +106,7 @@ export function Confirm({ ask, close }) {
   useEffect(() => {
     fail("");
     // set here once: as a property it would be set again with each poll, over what has been typed
-    if (input.current) input.current.value = ask?.value ?? "";
+    if (input.current) input.current.value = String(ask?.value ?? "");
     if (ask) dialog.current?.showModal();
   }, [ask]);
   if (!ask) return null;
