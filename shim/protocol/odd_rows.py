@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 
+from shim.domain.steps import at_once
 from shim.errors import RemoteProtocolError
 
 _A_TURN = 20
 """Objects that are looked at before others have their turn."""
 
 
-_T = TypeVar("_T")
 _UNNAMED = "labels"
 """What rows are that are no objects."""
 
@@ -122,16 +122,6 @@ def mended(told: Any, form: type[msgspec.Struct], left_out: Counter[str], *, mos
     return at_once(Mender(most_levels, left_out).steps(told, form))
 
 
-def at_once(steps: Generator[None, None, _T]) -> _T:
-    """What work in steps gives, without a pause."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            done: _T = ended.value
-            return done
-
-
 def _checked(told: Any, told_as: Any) -> Any:
     try:
         msgspec.convert(told, told_as, strict=False)
@@ -148,21 +138,27 @@ def _is_form(kind: Any) -> bool:
 def _members(form: type[msgspec.Struct]) -> tuple[_Member, ...]:
     found = []
     for field in msgspec.structs.fields(form):
-        kinds = (field.type,) if get_origin(field.type) is list else get_args(field.type) or (field.type,)
-        row = next((get_args(kind)[0] for kind in kinds if get_origin(kind) is list), None)
-        inner = next(filter(_is_form, kinds), None)
+        row = _row_in(field.type)
+        inner = next(filter(_is_form, _kinds(field.type)), None)
         holds = row if row is not None else inner if inner is not None and _holds_rows(inner) else None
         noun = None if holds is None else _noun(holds)
         found.append(_Member(field.encode_name, field.type, row, inner, field.required, noun))
     return tuple(found)
 
 
+def _kinds(told_as: Any) -> tuple[Any, ...]:
+    """The types of which a member is one."""
+    return (told_as,) if get_origin(told_as) is list else get_args(told_as) or (told_as,)
+
+
+def _row_in(told_as: Any) -> Any:
+    """What each row of a member is if it may be a list; None if it may not."""
+    return next((get_args(kind)[0] for kind in _kinds(told_as) if get_origin(kind) is list), None)
+
+
 def _rows_in(form: type[msgspec.Struct]) -> list[Any]:
     """What the rows of each member are; None for one that is no list."""
-    kinds = [
-        (each.type,) if get_origin(each.type) is list else get_args(each.type) for each in msgspec.structs.fields(form)
-    ]
-    return [next((get_args(kind)[0] for kind in those if get_origin(kind) is list), None) for those in kinds]
+    return [_row_in(each.type) for each in msgspec.structs.fields(form)]
 
 
 def _holds_rows(form: type[msgspec.Struct]) -> bool:

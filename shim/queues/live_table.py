@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from shim.domain.application_columns import ApplicationColumns, Rows
 from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.domain.ids import SubClusterId
-from shim.federation.core.federation_view import FederationView, at_once
+from shim.domain.steps import at_once
+from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.protocol.rest.documents import read_amounts
 from shim.queues.core.share_load import LiveGroup

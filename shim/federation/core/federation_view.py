@@ -19,11 +19,11 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeVar
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
+from shim.domain.steps import at_once
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
@@ -187,10 +187,8 @@ __all__ = [
     "PendingPlacement",
     "SubClusterView",
     "ViewSettings",
-    "at_once",
 ]
 
-_T = TypeVar("_T")
 _AT_MOST_S = 60.0
 _NEARLY_ALL = 0.95
 
@@ -317,16 +315,6 @@ class _SubCluster:
             self.waiting_applications = sum(queue.waiting_applications for queue in leaves)
             self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
             self.placement_kinds = Counter(placed.kind for placed in self.placements)
-
-
-def at_once(steps: Generator[None, None, _T]) -> _T:
-    """Do work that pauses between its steps without any pause."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            done: _T = ended.value
-            return done
 
 
 class FederationView:

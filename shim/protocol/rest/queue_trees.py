@@ -13,9 +13,10 @@ import msgspec
 
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
+from shim.domain.steps import at_once
 from shim.domain.told_bounds import LONGEST_NAME, MOST_LABELS, MOST_USERS
 from shim.errors import RemoteProtocolError
-from shim.protocol.odd_rows import Mender, at_once
+from shim.protocol.odd_rows import Mender
 from shim.protocol.wire_values import (
     WireNumber,
     WireResource,

@@ -5,9 +5,9 @@ import pytest
 
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
+from shim.domain.steps import at_once
 from shim.domain.told_bounds import LONGEST_NAME, MOST_LABELS
 from shim.errors import RemoteProtocolError
-from shim.protocol.odd_rows import at_once
 from shim.protocol.rest.queue_trees import (
     _by_name,
     _CapacityQueue,
