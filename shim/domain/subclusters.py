@@ -14,6 +14,11 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 
 
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version of Hadoop, for comparisons: (3, 1, 1) of `3.1.1-vendor5`."""
+    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
+
+
 class SubClusterState(Enum):
     """State of a sub-cluster's ResourceManager at the time of asking.
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import version_numbers
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
@@ -94,17 +95,13 @@ def _twice(facts: FederationFacts) -> Iterator[Finding]:
 
 def _versions(facts: FederationFacts) -> Iterator[Finding]:
     for each in facts.reachable:
-        if _numbers(each.version) < _OLDEST:
+        if version_numbers(each.version) < _OLDEST:
             message = f"Hadoop {each.version} is older than 2.10, the oldest that Heddle is tested with"
             yield Finding("versions", Level.WARNING, each.id, message)
-    found = sorted({each.version for each in facts.reachable}, key=_numbers)
+    found = sorted({each.version for each in facts.reachable}, key=version_numbers)
     if found:
         mixed = " (mixed: answers have the form of 3.4)" if len(found) > 1 else ""
         yield Finding("versions", Level.OK, "", f"Hadoop {', '.join(found)}{mixed}")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
 
 
 def _capacities(facts: FederationFacts) -> Iterator[Finding]:

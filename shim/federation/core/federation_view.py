@@ -24,7 +24,14 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
 from shim.domain.steps import at_once
-from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
+from shim.domain.subclusters import (
+    ApplicationDocument,
+    HaState,
+    NodeReport,
+    SubClusterReport,
+    SubClusterState,
+    version_numbers,
+)
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 
@@ -169,8 +176,7 @@ def submitted_name(subcluster: SubClusterView, name: str) -> str:
     """How a submission there names the queue that a path names: as told, unless its scheduler reads no paths."""
     if "." not in name or subcluster.scheduler != SchedulerType.CAPACITY or not subcluster.version:
         return name
-    numbers = [int(part) for part in subcluster.version.split(".")[:2] if part.isdecimal()]
-    queue = find_queue(subcluster, name) if tuple(numbers) < _PATHS_SINCE else None
+    queue = find_queue(subcluster, name) if version_numbers(subcluster.version) < _PATHS_SINCE else None
     if queue is None or not queue.is_leaf or queue.path != name:
         return name
     last = name.rpartition(".")[2]
