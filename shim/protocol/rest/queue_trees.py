@@ -40,6 +40,7 @@ _FIFO_KIND = "fifoScheduler"
 _Q = TypeVar("_Q", bound=msgspec.Struct)
 _Told = TypeVar("_Told", bound="_CapacityQueue | _FairQueue")
 _Named = TypeVar("_Named", bound="_Usage | _Partition | _User")
+_OfPartition = TypeVar("_OfPartition", bound="_Usage | _Partition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +299,7 @@ def _walk_capacity(
     path = f"{parent}.{name}" if parent else name
     children = _below_capacity(queue)
     told = several(queue.resources.resourceUsagesByPartition) if queue.resources else []
-    usages = _by_name(told, "partitions", MOST_LABELS, left_out)
+    usages = _by_partition(told, left_out)
     used = _sum(usage.used for usage in usages.values()) if usages else vector(queue.resourcesUsed)
     yield QueueReport(
         path=path,
@@ -329,20 +330,22 @@ def _walk_capacity(
 
 
 def _by_name(rows: "list[_Named]", noun: str, most: int, left_out: Counter[str]) -> "dict[str, _Named]":
-    """Rows by their names; one without a name, with a long one, that of another one, or beyond `most` costs itself.
-
-    A partition alone that tells amounts and no name is the default one.
-    """
+    """Rows by their names; one without a name, with a long one, that of another one, or beyond `most` costs itself."""
     found: dict[str, _Named] = {}
     for row in rows:
         name = row.username or None if isinstance(row, _User) else row.partitionName
-        if name is None and len(rows) == 1 and not isinstance(row, _User) and row != type(row)():
-            name = ""
         if name is None or len(name) > LONGEST_NAME or name in found or len(found) >= most:
             left_out[noun] += 1
         else:
             found[name] = row
     return found
+
+
+def _by_partition(rows: "list[_OfPartition]", left_out: Counter[str]) -> "dict[str, _OfPartition]":
+    """Rows by their partitions; one alone that tells amounts and no name is of the default one."""
+    if len(rows) == 1 and rows[0].partitionName is None and rows[0] != type(rows[0])():
+        rows = [msgspec.structs.replace(rows[0], partitionName="")]
+    return _by_name(rows, "partitions", MOST_LABELS, left_out)
 
 
 def _labels(told: list[str], left_out: Counter[str]) -> tuple[str, ...]:
@@ -356,7 +359,7 @@ def _partitions(
 ) -> Iterator[PartitionReport]:
     """Its parts of the node partitions; Hadoop 2 tells only percentages, of which 0 says something of any partition."""
     limits = queue.capacities if isinstance(queue.capacities, _Partitions) else _Partitions()
-    told = _by_name(several(limits.queueCapacitiesByPartition), "partitions", MOST_LABELS, left_out)
+    told = _by_partition(several(limits.queueCapacitiesByPartition), left_out)
     for label in dict.fromkeys(("", *told, *uses)):
         limit, usage = told.get(label, _Partition()), uses.get(label, _Usage())
         if label:
@@ -399,8 +402,9 @@ def _counts_all(root: _CapacityQueue) -> bool | None:
             continue
         if masters.vcores != 1:
             return True
-        shares = several(limits.queueCapacitiesByPartition) if isinstance(limits, _Partitions) else []
-        share = next((number(each.maxAMLimitPercentage) for each in shares if each.partitionName == ""), 0.0)
+        told = several(limits.queueCapacitiesByPartition) if isinstance(limits, _Partitions) else []
+        default = _by_partition(told, Counter()).get("")  # what is left out counts where the queue is read
+        share = number(default.maxAMLimitPercentage) if default is not None else 0.0
         if vector(leaf.minEffectiveCapacity).vcores * share / _PERCENT > 1:
             found = False
     return found

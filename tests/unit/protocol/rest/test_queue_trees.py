@@ -415,6 +415,7 @@ def test_the_most_of_a_partition_is_told_or_not(fields, label, maximum):
     assert queues["root.dev"].in_partition(label).maximum == maximum
 
 
+@pytest.mark.parametrize("name", ["", None])
 @pytest.mark.parametrize(
     ("masters", "percent", "counts_all"),
     [
@@ -426,8 +427,8 @@ def test_the_most_of_a_partition_is_told_or_not(fields, label, maximum):
         (None, 80.0, None),
     ],
 )
-def test_whether_virtual_cores_count_is_seen_by_what_application_masters_may_hold(masters, percent, counts_all):
-    leaf = LEAF | in_partition("", maxAMLimitPercentage=percent) | {"AMResourceLimit": masters}
+def test_whether_virtual_cores_count_is_seen_by_what_application_masters_may_hold(masters, percent, counts_all, name):
+    leaf = LEAF | in_partition(name, maxAMLimitPercentage=percent) | {"AMResourceLimit": masters}
     leaf["minEffectiveCapacity"] = {"memory": 4096, "vCores": 4}
     assert read(capacity(leaf))[1]["root.dev"].counts_all is counts_all
 
