@@ -108,6 +108,12 @@ def _graphs(order: str, seed: int) -> float:
     return fmean(found.completions_s[1:])
 
 
+MEMORY_HEAVY, CORE_HEAVY = ResourceVector(3584, 1), ResourceVector(384, 1)
+"""Containers of two kinds of jobs. Each has one core, so that what comes free fits whoever is next."""
+SHARED = ResourceVector(2 * 36 * 1024, 2 * 18)
+"""What tasks of both may have on two clusters; nodes have as much more as ApplicationMasters claim."""
+
+
 def unlike_shares(held: Sequence[tuple[ResourceVector, Sequence[tuple[float, float]]]], total: ResourceVector) -> float:
     """Largest mean dominant share of jobs by the least, while all of them want more.
 
@@ -121,7 +127,7 @@ def unlike_shares(held: Sequence[tuple[ResourceVector, Sequence[tuple[float, flo
     since_s = max(min(one[1] for one in times) for _, times in held)
     until_s = min(max(one[0] for one in times) for _, times in held)
     shares = [
-        max(size.memory_mib / total.memory_mib, size.vcores / total.vcores)
+        size.dominant_share_of(total)
         * sum(max(0.0, min(end_s, until_s) - max(start_s, since_s)) for start_s, end_s in times)
         for size, times in held
     ]
@@ -131,11 +137,11 @@ def unlike_shares(held: Sequence[tuple[ResourceVector, Sequence[tuple[float, flo
 def _two_resources(order: str, seed: int) -> float:
     """How unlike the dominant shares of four jobs are, two of which want memory and two cores.
 
-    Each container has one core, so that what comes free fits whoever is next: with the example of DRF's paper, 4 GiB
-    and a core beside 1 GiB and three, a core that comes free fits nobody but who had it before, whatever the order.
+    With the example of DRF's paper, 4 GiB and a core beside 1 GiB and three, a core that comes free fits nobody but who
+    had it before, whatever the order.
     """
-    rng, total = seeded(seed, "two resources"), ResourceVector(2 * 36 * 1024, 2 * 18)
-    sizes = (("memory", ResourceVector(3584, 1), 62), ("cores", ResourceVector(384, 1), 108))
+    rng = seeded(seed, "two resources")
+    sizes = (("memory", MEMORY_HEAVY, 62), ("cores", CORE_HEAVY, 108))
     jobs = [
         ModelledJob(
             f"{name}-{number}",
@@ -149,7 +155,7 @@ def _two_resources(order: str, seed: int) -> float:
         for name, size, count in sizes
         for number in (1, 2)
     ]
-    node, queue = ResourceVector(36 * 1024 + 512, 20), f'containers = "{order}"'
+    node, queue = ResourceVector(SHARED.memory_mib // 2 + 512, SHARED.vcores // 2 + 2), f'containers = "{order}"'
     found = played_on(("east", "west"), jobs, node=node, queue=queue, seed=seed, nodes=1)
     held = [
         (
@@ -162,7 +168,7 @@ def _two_resources(order: str, seed: int) -> float:
         )
         for job in jobs
     ]
-    return unlike_shares(held, total)
+    return unlike_shares(held, SHARED)
 
 
 def _cycles(policy: str, kind: str, jobs: int, nodes: int, load: float, measured: str, seed: int) -> float:

@@ -20,9 +20,8 @@ from scripts.calibrating.draw import DrawnJob
 from scripts.calibrating.lab_side import RealRun, masters_of, run_on_lab
 from scripts.calibrating.rows import CONTAINER, ORDERING, Row
 from scripts.figure_tables import print_heading, print_row
-from scripts.paper_contests import unlike_shares
+from scripts.paper_contests import CORE_HEAVY, MEMORY_HEAVY, SHARED, unlike_shares
 from scripts.two_clusters import be_silent
-from shim.domain.resources import ResourceVector
 from shim.lab import Lab, LabSpec
 from shim.lab.spec import ClusterSpec, LabNode
 
@@ -70,15 +69,11 @@ class RealContest:
 
 # ---------------------------------------------------------------------- dominant resources
 
-_MEMORY_HEAVY, _CORE_HEAVY = ResourceVector(3584, 1), ResourceVector(384, 1)
-_SHARED = ResourceVector(2 * 36 * 1024, 2 * 18)
-"""What tasks may have; nodes have as much more as the ApplicationMasters claim."""
-
 
 def _two_kinds(seed: int) -> list[DrawnJob]:
     """Two jobs of each kind, of equal dominant work. Dealt in turn, each cluster has one of each kind."""
     random = Random(seed)  # noqa: S311 - repeatable, no secret
-    kinds = (("memory", _MEMORY_HEAVY, 51), ("cores", _CORE_HEAVY, 90))
+    kinds = (("memory", MEMORY_HEAVY, 51), ("cores", CORE_HEAVY, 90))
     return [
         DrawnJob(
             f"{kind}-{number}",
@@ -96,7 +91,7 @@ def _unlike_shares(jobs: Sequence[DrawnJob], run: RealRun) -> float:
         (job.size, [(at_s, at_s + job.durations_s[task]) for task, at_s in seen.started_s.items()])
         for job, seen in zip(jobs, run.seen, strict=True)
     ]
-    return unlike_shares(held, _SHARED)
+    return unlike_shares(held, SHARED)
 
 
 # ---------------------------------------------------------------------- deadlines
@@ -144,7 +139,7 @@ def _small(places: int) -> LabNode:
 REAL_CONTESTS: Mapping[str, RealContest] = {
     "drf": RealContest(
         "largest dominant share by the least",
-        (LabNode(_SHARED.memory_mib // 2 + 1024, _SHARED.vcores // 2 + 4),),
+        (LabNode(SHARED.memory_mib // 2 + 1024, SHARED.vcores // 2 + 4),),
         _two_kinds,
         _unlike_shares,
         (*_orders("drf", "fair"), _DEFAULT, _YARN),
