@@ -236,10 +236,9 @@ class Poller:
                 raw = await self._ask_part(Part.NODES, ask.ask_rows)
                 self._read_node.left_out.clear()
                 told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
-            nodes, left_out["nodes"], documents[Part.NODES.value] = told
-            left_out["nodes"] += len(nodes)
-            nodes = list({node.node: node for node in reversed(nodes)}.values())[::-1]  # a node has one row
-            left_out["nodes"] -= len(nodes)
+            rows, beyond, documents[Part.NODES.value] = told
+            nodes = list({node.node: node for node in reversed(rows)}.values())[::-1]  # a node has one row
+            left_out["nodes"] = beyond + len(rows) - len(nodes)
             left_out += self._read_node.left_out
             self._read_node.forget_others(nodes)
             self._pace.note(Part.NODES, self.subcluster, len(nodes))

@@ -183,7 +183,7 @@ def read_info(raw: bytes) -> InfoDocument:
     Raises:
         RemoteProtocolError: If it has another form.
     """
-    info = _read_mended(_INFO, _InfoAnswer, raw, "info").clusterInfo
+    info = _read_mended(_INFO, raw, "info").clusterInfo
     try:
         ha_state = HaState(info.haState.upper())
     except ValueError:
@@ -191,13 +191,13 @@ def read_info(raw: bytes) -> InfoDocument:
     return InfoDocument(ha_state, whole(info.startedOn), text(info.hadoopVersion) or text(info.resourceManagerVersion))
 
 
-def _read_mended(decoder: "msgspec.json.Decoder[_T]", form: type[msgspec.Struct], raw: bytes, what: str) -> _T:
+def _read_mended(decoder: "msgspec.json.Decoder[_T]", raw: bytes, what: str) -> _T:
     """A small document, of which members that are null are as if they were not told, and odd rows are left out."""
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         told = decode(_ANY, raw, what)
-    return decode(decoder, msgspec.json.encode(mended(told, form, Counter())), what)
+    return decode(decoder, msgspec.json.encode(mended(told, decoder.type, Counter())), what)
 
 
 def read_metrics(raw: bytes) -> MetricsDocument:
@@ -206,7 +206,7 @@ def read_metrics(raw: bytes) -> MetricsDocument:
     Raises:
         RemoteProtocolError: If it has another form.
     """
-    metrics = _read_mended(_METRICS, _MetricsAnswer, raw, "metrics").clusterMetrics
+    metrics = _read_mended(_METRICS, raw, "metrics").clusterMetrics
     total, used = map(
         _readable, (metrics.totalClusterResourcesAcrossPartition, metrics.totalUsedResourcesAcrossPartition)
     )

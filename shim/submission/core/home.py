@@ -10,7 +10,7 @@ configured first, so that the choice can be repeated.
 """
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport
@@ -135,6 +135,21 @@ class _Weighed:
     has_room: bool = False
 
 
+@dataclass(slots=True)
+class _Standing:
+    """What was found of one sub-cluster as long as the view knows nothing new of it.
+
+    Attributes:
+        stands: As the view numbers what it knows.
+        listed: Users who are told of one by one, by the queue that was looked at.
+        kinds: As it was weighed, by the kind of the case.
+    """
+
+    stands: Hashable
+    listed: dict[str, frozenset[str]] = field(default_factory=dict)
+    kinds: dict[Hashable, _Weighed] = field(default_factory=dict)
+
+
 class WeighedHomes:
     """Sub-clusters as they were weighed, for the next submissions of the same kinds.
 
@@ -143,30 +158,30 @@ class WeighedHomes:
     """
 
     def __init__(self) -> None:
-        self._known: dict[SubClusterId, tuple[Hashable, dict[str, frozenset[str]], dict[Hashable, _Weighed]]] = {}
+        self._known: dict[SubClusterId, _Standing] = {}
 
     @property
     def count(self) -> int:
         """Number of all that is kept."""
-        return sum(len(kinds) for _, _, kinds in self._known.values())
+        return sum(len(known.kinds) for known in self._known.values())
 
     def find(self, subcluster: SubClusterId, stands: Hashable, case: _Case) -> _Weighed | None:
         known = self._known.get(subcluster)
-        if known is None or known[0] != stands:
+        if known is None or known.stands != stands:
             return None
-        listed = known[1].get(case.queue_name)
-        return None if listed is None else known[2].get(case.kind(listed))
+        listed = known.listed.get(case.queue_name)
+        return None if listed is None else known.kinds.get(case.kind(listed))
 
     def keep(self, subcluster: SubClusterId, stands: Hashable, case: _Case, weighed: _Weighed) -> None:
         known = self._known.get(subcluster)
-        if known is None or known[0] != stands or len(known[2]) >= _MOST_KINDS:
-            known = self._known[subcluster] = (stands, {}, {})
+        if known is None or known.stands != stands or len(known.kinds) >= _MOST_KINDS:
+            known = self._known[subcluster] = _Standing(stands)
         queue = weighed.question.queue
-        listed = known[1].get(case.queue_name)
+        listed = known.listed.get(case.queue_name)
         if listed is None:
             listed = frozenset() if queue is None else frozenset(user.name for user in queue.users)
-            known[1][case.queue_name] = listed
-        known[2][case.kind(listed)] = weighed
+            known.listed[case.queue_name] = listed
+        known.kinds[case.kind(listed)] = weighed
 
 
 def choose_home(
