@@ -323,8 +323,7 @@ class Routes:
         body, queue = call.body, _target(call)
         if body is None or not queue:
             return None
-        is_checked = self._backend.control.guards_moves and not self._identity.is_operator(call.caller)
-        user = call.caller.user if is_checked else None
+        user = None if self._identity.is_operator(call.caller) else call.caller.user
         return QueueMove(queue, user, lambda name: replace(request, body=with_queue(body, name)))
 
     async def _check_reservation(self, body: UnderstoodBody, subcluster: SubClusterId, caller: Caller) -> None:
