@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from shim.calls.control import ControlService, QueueMove
+from shim.calls.control import ControlService, NamedQueue
 from shim.concurrency.fair_turns import FairTurns
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
@@ -118,7 +118,7 @@ class ClientCalls:
         return [first, *(answer for answer in others if answer.refusal is None)]
 
     async def change(
-        self, application_id: ApplicationId, call: RPCCall, move: QueueMove[RPCCall] | None = None
+        self, application_id: ApplicationId, call: RPCCall, move: NamedQueue[RPCCall] | None = None
     ) -> RPCAnswer:
         """Send a changing call to the home of an application; what is read afterwards is fetched first.
 
@@ -158,14 +158,18 @@ class ClientCalls:
         except ResourceManagerError as exc:
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc.reason}") from exc
 
-    async def ask_all(self, call: RPCCall, *, told_to: str | None = None) -> Gathered:
+    async def ask_all(
+        self, call: RPCCall, queue: NamedQueue[RPCCall] | None = None, *, told_to: str | None = None
+    ) -> Gathered:
         """Ask every usable sub-cluster at once.
 
         Args:
+            queue: The queue that the call names, if it does.
             told_to: Who may be told again what a missing sub-cluster last answered: empty for all, None for nobody.
         """
         usable = self._routing.usable()
-        answers = await asyncio.gather(*(self.ask(item, call) for item in usable), return_exceptions=True)
+        calls = [call if queue is None else self._control.asked_at(item, call, queue) for item in usable]
+        answers = await asyncio.gather(*map(self.ask, usable, calls), return_exceptions=True)
         if self._turns is not None:  # to make one answer of many takes long: all who wait for theirs take turns
             await self._turns.turn("", call.user.encode())
         payloads: dict[SubClusterId, bytes] = {}
@@ -222,13 +226,12 @@ class ClientCalls:
                     return answer
         return answer or await self.ask_any(call)
 
-    async def ask_issuer(self, reservation_id: str, call: RPCCall, *, queue: str, checks: bool) -> RPCAnswer:
+    async def ask_issuer(self, reservation_id: str, call: RPCCall, queue: NamedQueue[RPCCall]) -> RPCAnswer:
         """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not.
 
         Args:
             reservation_id: Which; empty for none.
-            queue: The queue that the call names; empty if it names none.
-            checks: Whether the access lists of the policy hold for the caller.
+            queue: The queue that the call names, if it does.
 
         Raises:
             ForbiddenError: The caller may not submit to the reservation's queue.
@@ -237,11 +240,11 @@ class ClientCalls:
         issuer = self._routing.reservations.issuer_of(reservation_id)
         for subcluster in self._routing.usable() if issuer is None else (issuer,):
             try:
-                if checks:
+                if queue.user is not None:
                     await self._control.check_reservation(
-                        subcluster, queue=queue, reservation=reservation_id, user=call.user or ""
+                        subcluster, queue=queue.queue, reservation=reservation_id, user=queue.user
                     )
-                return await self.ask(subcluster, call)
+                return await self.ask(subcluster, self._control.asked_at(subcluster, call, queue))
             except HomeUnreachableError:
                 if issuer is not None:
                     raise

@@ -26,18 +26,20 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class QueueMove(Generic[_T]):
-    """The queue to which a request moves an application.
+class NamedQueue(Generic[_T]):
+    """The queue that a request names: to which it moves an application, say.
 
     Attributes:
-        queue: As the client names it.
-        user: Whose move it is; None for one to whom access lists do not apply.
-        renamed: The same request to a queue of another name.
+        queue: As the client names it; empty for none.
+        user: Whose request it is; None for one to whom access lists do not apply.
+        renamed: The same request with another name.
+        is_plan: Whether it is about the queue's reservations.
     """
 
     queue: str
     user: str | None
     renamed: Callable[[str], _T]
+    is_plan: bool = False
 
 
 class ControlService:
@@ -61,7 +63,7 @@ class ControlService:
         self._answer_within_s = answer_within_s
 
     async def change(
-        self, application_id: ApplicationId, request: RestRequest, move: QueueMove[RestRequest] | None = None
+        self, application_id: ApplicationId, request: RestRequest, move: NamedQueue[RestRequest] | None = None
     ) -> RestAnswer:
         """Send a changing request to an application's home; what is read afterwards is fetched first.
 
@@ -114,7 +116,7 @@ class ControlService:
         return self._room is not None and await self._room.kill(application_id, by)
 
     def as_sent_to(
-        self, home: SubClusterId, application_id: ApplicationId, request: _T, move: QueueMove[_T] | None
+        self, home: SubClusterId, application_id: ApplicationId, request: _T, move: NamedQueue[_T] | None
     ) -> _T:
         """A changing request with the name that an application's home has for the queue of a move.
 
@@ -125,6 +127,19 @@ class ControlService:
             return request
         name = self._room.access.move_target(application_id, home, move.queue, move.user)
         return request if name == move.queue else move.renamed(name)
+
+    def asked_name(self, subcluster: SubClusterId, queue: str, *, is_plan: bool = False) -> str:
+        """How a question to a sub-cluster names the queue that a client names; see `QueueAccess.asked_name`."""
+        return queue if self._room is None else self._room.access.asked_name(subcluster, queue, is_plan=is_plan)
+
+    def is_closed_to(self, subcluster: SubClusterId, queue: str, user: str) -> bool:
+        """True if Heddle's access lists keep a user from submitting to what a sub-cluster calls so."""
+        return self._room is not None and self._room.access.closed_to(subcluster, queue, user) is not None
+
+    def asked_at(self, subcluster: SubClusterId, request: _T, queue: NamedQueue[_T]) -> _T:
+        """A request with the name that a sub-cluster has for the queue that it names."""
+        name = self.asked_name(subcluster, queue.queue, is_plan=queue.is_plan)
+        return request if name == queue.queue else queue.renamed(name)
 
     async def check_reservation(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
         """Refuse a change of a reservation that the user may not make; see `ReservationAccess.check`."""

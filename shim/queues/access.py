@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy, is_same_queue, parent_of
 from shim.errors import ForbiddenError
-from shim.federation.core.federation_view import FederationView, find_queue, submitted_name
+from shim.federation.core.federation_view import FederationView, find_queue, reserved_name, submitted_name
 from shim.ports.clock import Clock
 from shim.queues.core.queue_rules import GroupsOf, is_listed, may_submit
 from shim.queues.core.share_load import owner_of
@@ -83,15 +83,29 @@ class QueueAccess:
             self._check(application_id, [self._meant_at(home, name)], user)
         return submitted_name(seen, name)
 
+    def asked_name(self, subcluster: SubClusterId, queue: str, *, is_plan: bool = False) -> str:
+        """How a question to a sub-cluster names the queue that a client names, as a submission there would.
+
+        Args:
+            is_plan: Whether it is about the queue's reservations.
+        """
+        seen, name = self._view.look(subcluster, self._clock.now_s()), self._policy().name_at(subcluster, queue)
+        return reserved_name(seen, name) if is_plan else submitted_name(seen, name)
+
     def check_reservation(self, subcluster: SubClusterId, queue: str, user: str) -> None:
         """Refuse a reservation in what a sub-cluster understands by a queue's name, if the user may not make it.
 
         Raises:
             ForbiddenError: The user may not submit there.
         """
+        closed = self.closed_to(subcluster, self._policy().name_at(subcluster, queue), user)
+        if closed is not None:
+            raise ForbiddenError(f"User {user} does not have permission to reserve in queue {closed.path}")
+
+    def closed_to(self, subcluster: SubClusterId, queue: str, user: str) -> FederatedQueue | None:
+        """The queue of the policy that a sub-cluster's name for it means, if the user may not submit to it."""
         meant = self._meant_at(subcluster, queue)
-        if meant is not None and not may_submit(meant, user, self._groups_of):
-            raise ForbiddenError(f"User {user} does not have permission to reserve in queue {meant.path}")
+        return None if meant is None or may_submit(meant, user, self._groups_of) else meant
 
     def closed_at(self, subcluster: SubClusterId, user: str) -> list[str]:
         """Paths at a sub-cluster of the queues that a user may not submit to."""

@@ -157,6 +157,7 @@ class ScriptedResourceManager(ResourceManager):
             ("PUT", "apps/*/state", self._kill),
             ("GET", "reservation/list", self._list_reservations),
             ("POST", "reservation/new-reservation", self._new_reservation),
+            ("GET", "queues/*/access", self._access),
         )
 
     def _info(self, _: RestRequest) -> RestAnswer:
@@ -214,6 +215,11 @@ class ScriptedResourceManager(ResourceManager):
             return answer
         self.move(ApplicationId.parse(name), "KILLED")
         return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)
+
+    def _access(self, request: RestRequest, _: str) -> RestAnswer:
+        """Everybody may do everything, as without access lists."""
+        user = dict(request.parameters).get("user", "")
+        return ok_answer(json.dumps({"allowed": "true", "user": user, "diagnostics": ""}).encode())
 
     def _new_reservation(self, _: RestRequest) -> RestAnswer:
         if not self.makes_reservations:

@@ -173,15 +173,24 @@ _PATHS_SINCE = (3, 3)
 
 
 def submitted_name(subcluster: SubClusterView, name: str) -> str:
-    """How a submission there names the queue that a path names: as told, unless its scheduler reads no paths."""
+    """How a request there names the queue that a path names: as told, unless its scheduler reads no paths."""
     if "." not in name or subcluster.scheduler != SchedulerType.CAPACITY or not subcluster.version:
         return name
     queue = find_queue(subcluster, name) if version_numbers(subcluster.version) < _PATHS_SINCE else None
-    if queue is None or not queue.is_leaf or queue.path != name:
-        return name
-    last = name.rpartition(".")[2]
-    leaves = [each for each in by_short_name(subcluster.queues)[last] if each.is_leaf]
-    return last if len(leaves) == 1 else name
+    return name if queue is None or queue.path != name else _last_name(subcluster, queue)
+
+
+def reserved_name(subcluster: SubClusterView, name: str) -> str:
+    """How a reservation there names a plan: a CapacityScheduler of any version by its last name, others as told."""
+    queue = find_queue(subcluster, name) if "." in name and subcluster.scheduler == SchedulerType.CAPACITY else None
+    return name if queue is None or queue.path != name else _last_name(subcluster, queue)
+
+
+def _last_name(subcluster: SubClusterView, queue: QueueReport) -> str:
+    """The last part of a queue's path; the path, if another that the scheduler may take for it has the same."""
+    last = queue.path.rpartition(".")[2]
+    alike = [each for each in by_short_name(subcluster.queues)[last] if each.is_leaf or not queue.is_leaf]
+    return last if len(alike) == 1 else queue.path
 
 
 __all__ = [

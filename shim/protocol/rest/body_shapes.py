@@ -81,10 +81,10 @@ def understand(body: bytes, *, media_type: str, shape: BodyShape) -> UnderstoodB
     return UnderstoodBody(inner if isinstance(inner, dict) else {}, written, media_type)
 
 
-def with_queue(moves: UnderstoodBody, queue: str) -> bytes:
-    """The body of a move to a queue of another name; every other field stays as it is."""
-    shape = SHAPES["PUT /apps/{application}/queue"]
-    return write_fields({**moves.fields, "queue": queue}, media_type=moves.media_type, root=shape.xml_root)
+def with_queue(understood: UnderstoodBody, queue: str, shape: BodyShape) -> bytes:
+    """The body of a move or a reservation with another queue's name; every other field stays as it is."""
+    fields = {**understood.fields, "queue": queue}
+    return write_fields(fields, media_type=understood.media_type, root=shape.xml_root)
 
 
 def _shaped(fields: Fields, shape: Shape) -> Fields:

@@ -220,6 +220,16 @@ def merge_queue_info(parts: Sequence[ClusterAnswer]) -> GetQueueInfoResponseProt
     return GetQueueInfoResponseProto(queueInfo=_queue(queues)) if queues else GetQueueInfoResponseProto()
 
 
+def name_queue(answer: GetQueueInfoResponseProto, asked: str) -> None:
+    """Give a queue that its clusters call otherwise the name that the client asked for."""
+    queue, last = answer.queueInfo, asked.rpartition(".")[2]
+    told = text_of(queue.queueName)
+    if answer.HasField("queueInfo") and told.rpartition(".")[2] != last:
+        queue.queueName = asked if "." in told else last
+        if queue.queuePath:
+            queue.queuePath = asked
+
+
 _SHARES = ("capacity", "maximumCapacity", "currentCapacity")
 _RUNNING_FIRST = (QueueStateProto.Q_RUNNING, QueueStateProto.Q_DRAINING, QueueStateProto.Q_STOPPED)
 _ADDED = (

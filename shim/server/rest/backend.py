@@ -122,14 +122,14 @@ class Backend:
         known = ", ".join(self.view.subclusters)
         raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
-    def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
-        """The sub-clusters that have a queue of this path or leaf name."""
+    def queue_at(self, text: str) -> tuple[SubClusterId, str] | None:
+        """The first sub-cluster that has a queue of this path or last name, and its name there."""
         now_s = self.clock.now_s()
-        return [
-            item
-            for item in self.view.subclusters
-            if any(text in (path, _last_name(path)) for path in self.view.look(item, now_s).queues)
-        ]
+        for item in self.view.subclusters:
+            name = self.control.asked_name(item, text)
+            if any(name in (path, _last_name(path)) for path in self.view.look(item, now_s).queues):
+                return item, name
+        return None
 
     async def exchange(self, subcluster: SubClusterId, request: RestRequest, *, is_slow: bool = False) -> RestAnswer:
         """Pass a request to a sub-cluster's ResourceManager.

@@ -53,6 +53,7 @@ class Operation(Enum):
     SUBMIT = "submit"
     SIGNAL = "signal"
     MOVE = "move"
+    QUEUE_ACCESS = "queue-access"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/scheduler-conf/version", Way.ROUTE, RouteKey.NAMED),
     Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, RouteKey.NAMED, changes=True, audit="scheduler.format"),
     _change("POST", "/scheduler-conf/validate", RouteKey.NAMED, "scheduler.validate"),
-    _read("/queues/{queue}/access", Way.ROUTE, RouteKey.QUEUE, query=("user", "queue-acl-type")),
+    _read(
+        "/queues/{queue}/access",
+        Way.ROUTE,
+        RouteKey.QUEUE,
+        operation=Operation.QUEUE_ACCESS,
+        xml_root="rmQueueAclInfo",
+        query=("user", "queue-acl-type"),
+    ),
     Endpoint(
         "POST",
         "/containers/{container}/signal/{command}",

@@ -15,7 +15,7 @@ from shim.federation.core.federation_view import Part
 from shim.federation.documents import PartRead
 from shim.federation.freshness import Freshness
 from shim.identity.service import Caller
-from shim.ports.resource_manager import RestAnswer
+from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.body_shapes import UnderstoodBody
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
@@ -61,6 +61,8 @@ _PARTS: Mapping[Operation, Part] = {
 }
 _OK = 200
 _FAILED = 500
+_PLAN = "default"
+"""The queue whose reservations are listed where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +256,9 @@ class Operations:
         request = forwarded_request(
             call.request, call.endpoint, dict(call.parameters), call.caller, accept="application/json"
         )
+        asked = {item: self._asked_at(item, call, request) for item in usable}
         answers = await asyncio.gather(
-            *(self._backend.exchange(item, request, is_slow=call.endpoint.is_slow) for item in usable),
+            *(self._backend.exchange(item, each, is_slow=call.endpoint.is_slow) for item, each in asked.items()),
             return_exceptions=True,
         )
         parts: list[PartialDocument] = []
@@ -276,6 +279,18 @@ class Operations:
         if not parts:
             raise NoUsableSubClusterError("no sub-cluster answered: `heddle doctor` tells why")
         return parts, tuple(missing)
+
+    def _asked_at(self, subcluster: SubClusterId, call: Call, request: RestRequest) -> RestRequest:
+        """The question, with the name that a sub-cluster has for the queue whose reservations are asked for."""
+        if call.endpoint.operation is not Operation.RESERVATIONS:
+            return request
+        told = call.query.first("queue")
+        queue = _PLAN if told is None else told
+        name = self._backend.control.asked_name(subcluster, queue, is_plan=True)
+        if name == queue:
+            return request
+        others = (pair for pair in request.parameters if pair[0] != "queue")
+        return replace(request, parameters=(("queue", name), *others))
 
     # -- own ids and submissions -------------------------------------------------------------------------------------
 

@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from shim.calls.control import QueueMove
+from shim.calls.control import NamedQueue
 from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness
 from shim.federation.view_rights import ViewRights
-from shim.identity.service import Caller, IdentityService
+from shim.identity.service import IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.protocol.rest.body_shapes import UnderstoodBody, with_queue
+from shim.protocol.rest.body_shapes import SHAPES, with_queue
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import (
     path_application,
@@ -37,6 +37,7 @@ from shim.server.ways import RouteKey, Way
 _OK = 200
 _NOT_FOUND = 404
 _SUCCESS = range(200, 300)
+_SUBMIT = "SUBMIT_APPLICATIONS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,6 @@ class Routes:
             RouteKey.DIAGNOSED: self._of_diagnosed,
             RouteKey.NODE_PARAMETER: self._of_node_parameter,
             RouteKey.CONTAINER: self._of_container,
-            RouteKey.QUEUE: self._of_queue,
             RouteKey.RESERVATION: self._of_reservation,
             RouteKey.NAMED: self._only,
         }
@@ -71,6 +71,7 @@ class Routes:
             Operation.STATE: self._state,
             Operation.CONTAINERS: self._containers,
             Operation.CONTAINER: self._one_container,
+            Operation.QUEUE_ACCESS: self._queue_access,
         }
 
     async def run(self, call: Call) -> Routed:
@@ -93,8 +94,7 @@ class Routes:
             raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
         if call.endpoint.key is RouteKey.RESERVATION and call.body is not None:
             subcluster = await self._of_reservation(call)
-            await self._check_reservation(call.body, subcluster, call.caller)
-            return await self.pass_on(call, subcluster)
+            return await self.pass_on(await self._reserving(call, subcluster), subcluster)
         special = self._special.get(call.endpoint.operation)
         if special is not None:
             return await special(call)
@@ -267,10 +267,6 @@ class Routes:
         except NotFoundError:
             return await self._any(call)
 
-    async def _of_queue(self, call: Call) -> SubClusterId:
-        found = self._backend.subclusters_of_queue(call.parameters["queue"])
-        return found[0] if found else await self._any(call)
-
     async def _of_reservation(self, call: Call) -> SubClusterId:
         reservation = "" if call.body is None else call.body.text("reservation-id")
         known = self._backend.routing.reservations.issuer_of(reservation) if reservation else None
@@ -318,24 +314,48 @@ class Routes:
                 f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {user}",
             )
 
-    def _move(self, call: Call, request: RestRequest) -> QueueMove[RestRequest] | None:
+    def _move(self, call: Call, request: RestRequest) -> NamedQueue[RestRequest] | None:
         """The queue to which a request moves an application; None if it names none: its home says so."""
         body, queue = call.body, _target(call)
         if body is None or not queue:
             return None
         user = None if self._identity.is_operator(call.caller) else call.caller.user
-        return QueueMove(queue, user, lambda name: replace(request, body=with_queue(body, name)))
+        shape = SHAPES[f"{call.endpoint.method} {call.endpoint.path}"]
+        return NamedQueue(queue, user, lambda name: replace(request, body=with_queue(body, name, shape)))
 
-    async def _check_reservation(self, body: UnderstoodBody, subcluster: SubClusterId, caller: Caller) -> None:
-        """Refuse to change a reservation of a queue that the caller may not submit to.
+    async def _reserving(self, call: Call, subcluster: SubClusterId) -> Call:
+        """The call about a reservation, with its queue's name at a sub-cluster.
 
         Raises:
-            ForbiddenError: The caller may not.
+            ForbiddenError: The caller may not submit to the reservation's queue.
         """
-        if not self._identity.is_operator(caller):
+        assert call.body is not None  # noqa: S101 - the row has a shape
+        queue = _target(call)
+        if not self._identity.is_operator(call.caller):
             await self._backend.control.check_reservation(
-                subcluster, queue=body.text("queue"), reservation=body.text("reservation-id"), user=caller.user
+                subcluster, queue=queue, reservation=call.body.text("reservation-id"), user=call.caller.user
             )
+        name = self._backend.control.asked_name(subcluster, queue, is_plan=True)
+        if name == queue:
+            return call
+        shape = SHAPES[f"{call.endpoint.method} {call.endpoint.path}"]
+        return replace(call, request=replace(call.request, body=with_queue(call.body, name, shape)))
+
+    async def _queue_access(self, call: Call) -> Routed:
+        """The word of the first sub-cluster that has the queue, as far as Heddle's own access lists agree."""
+        queue = call.parameters["queue"]
+        found = self._backend.queue_at(queue)
+        subcluster, name = found if found is not None else (await self._any(call), queue)
+        routed = await self.pass_on(replace(call, parameters={**call.parameters, "queue": name}), subcluster)
+        user, right = call.query.first("user") or "", call.query.first("queue-acl-type") or _SUBMIT
+        may = right != _SUBMIT or not self._backend.control.is_closed_to(subcluster, name, user)
+        if may or routed.answer.status != _OK:
+            return routed
+        why = f"User={user} doesn't have access to queue={queue} with acl-type={right}"
+        body = json.dumps({"allowed": "false", "user": user, "diagnostics": why}).encode()
+        if negotiate(call.request.joined("accept")) is Representation.XML:
+            body, _ = xml_and_left_out(body, root=call.endpoint.xml_root)
+        return replace(routed, answer=replace(routed.answer, body=body))
 
     def _mark(self, call: Call, subcluster: SubClusterId) -> None:
         if "node" in call.parameters or "labels" in call.endpoint.path:

@@ -49,6 +49,13 @@ class Asked:
         """The same call, to a ResourceManager: the request as it was read, written anew."""
         return passed_on(self.call, self.caller, self.request.SerializeToString())
 
+    def with_queue(self, name: str) -> RPCCall:
+        """The same call with another name of the queue that it names."""
+        request = type(self.request)()
+        request.CopyFrom(self.request)
+        setattr(request, self.row.queue, name)
+        return passed_on(self.call, self.caller, request.SerializeToString())
+
 
 def passed_on(call: HadoopCall, caller: Caller, payload: bytes | None = None) -> RPCCall:
     """A client's call, to a ResourceManager, in the client's name.

@@ -32,7 +32,7 @@ class Row:
         unknown: Exception for an application that nobody knows.
         without_home: Exception for one that waits in Heddle, where a repetition of the call would be in vain.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST server.
-        moves_to: The request's field that names the queue to which the application is moved.
+        queue: The request's field that names a queue; where it is an application's, that is moved there.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
         audit: What the audit calls a change; the same name for the endpoint that does the same.
     """
@@ -45,7 +45,7 @@ class Row:
     without_home: JavaClass | None = None
     is_empty_without_home: bool = False
     owners: bool = False
-    moves_to: str = ""
+    queue: str = ""
     tells: Part | None = None
     is_personal: bool = False
     audit: str = ""
@@ -82,8 +82,8 @@ def _change(field: str, audit: str) -> Row:
     return Row(Way.ROUTE, RouteKey.APPLICATION, field, writes=True, audit=audit)
 
 
-def _reserved(audit: str) -> Row:
-    return Row(Way.ROUTE, RouteKey.RESERVATION, "reservation_id", writes=True, audit=audit)
+def _reserved(audit: str, queue: str = "") -> Row:
+    return Row(Way.ROUTE, RouteKey.RESERVATION, "reservation_id", writes=True, queue=queue, audit=audit)
 
 
 def _own_change(audit: str) -> Row:
@@ -105,7 +105,7 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "forceKillApplication": Row(Way.OWN, RouteKey.APPLICATION, "application_id", writes=True, audit="app.kill"),
     "failApplicationAttempt": _change("application_attempt_id", "app.fail-attempt"),
     "moveApplicationAcrossQueues": Row(
-        Way.ROUTE, RouteKey.APPLICATION, "application_id", writes=True, moves_to="target_queue", audit="app.move"
+        Way.ROUTE, RouteKey.APPLICATION, "application_id", writes=True, queue="target_queue", audit="app.move"
     ),
     "updateApplicationPriority": _change("applicationId", "app.priority"),
     "updateApplicationTimeouts": _change("applicationId", "app.timeout"),
@@ -124,14 +124,14 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "signalToContainer": Row(
         Way.ROUTE, RouteKey.CONTAINER, "container_id", writes=True, owners=True, audit="container.signal"
     ),
-    "submitReservation": _reserved("reservation.submit"),
+    "submitReservation": _reserved("reservation.submit", "queue"),
     "updateReservation": _reserved("reservation.update"),
     "deleteReservation": _reserved("reservation.delete"),
     "getNewReservation": Row(Way.ANY_CLUSTER),
-    "listReservations": _MERGE,
+    "listReservations": Row(Way.MERGE, RouteKey.RESERVATION, queue="queue"),
     "getClusterMetrics": _OF_NODES,
     "getClusterNodes": _OF_NODES,
-    "getQueueInfo": _MERGE,
+    "getQueueInfo": Row(Way.MERGE, queue="queueName"),
     "getQueueUserAcls": _MERGE,
     "getNodeToLabels": _OF_NODES,
     "getLabelsToNodes": _OF_NODES,

@@ -8,7 +8,7 @@ from functools import partial
 from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import Gathered
-from shim.calls.control import QueueMove
+from shim.calls.control import NamedQueue
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import (
@@ -27,10 +27,11 @@ from shim.protocol.proto.messages import (
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetContainersRequestProto,
+    GetQueueInfoResponseProto,
 )
 from shim.protocol.wire_values import text_of
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
-from shim.protocol.yarn.merges import JOINS, ClusterAnswer
+from shim.protocol.yarn.merges import JOINS, ClusterAnswer, name_queue
 from shim.protocol.yarn.texts import text_rejection
 from shim.protocol.yarn.wire import PIECE_BYTES
 from shim.server.rpc.application_guard import CallGuard
@@ -171,18 +172,13 @@ class ClientService:
                 if asked.row.is_empty_without_home:
                     return b""
                 raise
-        move = self._move(asked) if asked.row.moves_to else None
+        move = self._queue(asked) if asked.row.queue else None
         return told(await self._calls.change(application_id, asked.passed_on(), move))
 
-    def _move(self, asked: Asked) -> QueueMove[RPCCall]:
-        def renamed(queue: str) -> RPCCall:
-            request = type(asked.request)()
-            request.CopyFrom(asked.request)
-            setattr(request, asked.row.moves_to, queue)
-            return replace(asked, request=request).passed_on()
-
+    def _queue(self, asked: Asked) -> NamedQueue[RPCCall]:
         user = None if self._identity.is_operator(asked.caller) else asked.caller.user
-        return QueueMove(getattr(asked.request, asked.row.moves_to), user, renamed)
+        name = getattr(asked.request, asked.row.queue) if asked.row.queue else ""
+        return NamedQueue(name, user, asked.with_queue, is_plan=asked.row.key is RouteKey.RESERVATION)
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
         if asked.row.owners and not self._rights.are_on and not self._identity.is_operator(asked.caller):
@@ -193,9 +189,7 @@ class ClientService:
     async def _at_issuer(self, asked: Asked) -> MethodAnswer:
         request = asked.request
         reservation = reservation_of(getattr(request, asked.row.field)) if request.HasField(asked.row.field) else ""
-        queue = getattr(request, "queue", "")
-        checks = not self._identity.is_operator(asked.caller)
-        return told(await self._calls.ask_issuer(reservation, asked.passed_on(), queue=queue, checks=checks))
+        return told(await self._calls.ask_issuer(reservation, asked.passed_on(), self._queue(asked)))
 
     async def _check_owner(self, asked: Asked) -> None:
         """A ResourceManager without access lists lets anybody; of an application that is new here its home is asked.
@@ -237,7 +231,8 @@ class ClientService:
 
     async def _merged(self, asked: Asked) -> Made:
         told_to = asked.caller.user if asked.row.tells is None else ""
-        gathered = await self._calls.ask_all(asked.passed_on(), told_to=told_to)
+        queue = self._queue(asked) if asked.row.queue else None
+        gathered = await self._calls.ask_all(asked.passed_on(), queue, told_to=told_to)
         problem = problem_of(gathered)
         if problem is not None:
             return Made(problem, gathered.missing)
@@ -248,6 +243,8 @@ class ClientService:
         is_large = sum(len(each.payload) for each in parts.values()) > PIECE_BYTES
         merged = await self._beside.run_in_turn(asked.caller.user, merge) if is_large else merge()
         self._guard.leave_out(asked, merged)
+        if isinstance(merged, GetQueueInfoResponseProto) and queue is not None:
+            name_queue(merged, queue.queue)
         return Made(merged.SerializeToString(), gathered.missing | (gathered.payloads.keys() - parts.keys()))
 
     async def _carry(self, asked: Asked) -> MethodAnswer:

@@ -1,14 +1,17 @@
 """Over REST: who may reserve, at which sub-cluster, and where applications with a reservation go."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from shim.domain.ids import SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
 from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.reports import a_queue_report, a_report
 from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
@@ -46,7 +49,7 @@ async def test_who_is_not_listed_reserves_nothing_there(queue: str):
     assert changes(server) == []
     for user in ("alice", "queen"):
         assert (await ask(server, "submit", user, queue=queue, reservation_id=IN_DEV)).status != 403
-    assert [json.loads(each.body)["queue"] for each in changes(server)] == [queue] * 2
+    assert [json.loads(each.body)["queue"] for each in changes(server)] == ["prod"] * 2
 
 
 @pytest.mark.parametrize("verb", ["update", "delete", "submit"])
@@ -173,3 +176,95 @@ async def test_a_change_of_a_reservation_goes_to_the_cluster_that_gave_it_and_wi
         name: [one.path for one in server.federation[name].taken if one.method == "POST"] for name in ("east", "west")
     }
     assert (told["east"], len(told["west"])) == ([], 2)
+
+
+MAPPED = SharePolicy((FederatedQueue("root.prod", submit=("alice",), names={SubClusterId("west"): "root.a.batch"}),))
+
+
+async def a_mixed_server(scheduler: str, version: str, policy: SharePolicy = MAPPED) -> ScriptedServer:
+    """East and west of one version; west calls root.prod otherwise."""
+    server = ScriptedServer(policy=policy, rules=usual(IdentityRules, admins=("queen",)))
+    await server.poll()
+    for began_ms, (each, paths) in enumerate({"east": ("root.prod",), "west": ("root.a", "root.a.batch")}.items(), 1):
+        queues = tuple(a_queue_report(path, is_leaf=path != "root.a") for path in ("root.default", *paths))
+        told = a_report(each, incarnation=2**62, started_on_ms=began_ms, polled_at_s=server.federation.clock.now_s())
+        server.view.apply(replace(told, scheduler=scheduler, version=version, queues=queues))
+    return server
+
+
+OLD, NEW, FAIR = ("capacityScheduler", "3.2.4"), ("capacityScheduler", "3.4.2"), ("fairScheduler", "3.4.2")
+PLANS = {
+    OLD: {"prod": ("prod", "batch"), "root.prod": ("prod", "batch"), "nosuch": ("nosuch", "nosuch")},
+    NEW: {"prod": ("prod", "batch"), "root.prod": ("prod", "batch"), "root.nosuch": ("root.nosuch", "root.nosuch")},
+    FAIR: {"prod": ("prod", "root.a.batch"), "root.prod": ("root.prod", "root.a.batch")},
+}
+"""How each cluster names the plan that a client names: a CapacityScheduler knows plans by their last part alone."""
+EACH_PLAN = [(*kind, queue, names) for kind, told in PLANS.items() for queue, names in told.items()]
+
+
+@pytest.mark.parametrize(("scheduler", "version", "queue", "names"), EACH_PLAN)
+@pytest.mark.parametrize("kind", ["json", "xml"])
+async def test_a_reservation_names_its_queue_as_its_cluster_does(scheduler, version, queue, names, kind):
+    server = await a_mixed_server(scheduler, version)
+    for began_ms, (each, name) in enumerate(zip(("east", "west"), names, strict=True), 1):
+        reservation = f"reservation_{began_ms}_0001"
+        body = json.dumps({"queue": queue, "reservation-id": reservation}).encode()
+        if kind == "xml":
+            inner = f"<queue>{queue}</queue><reservation-id>{reservation}</reservation-id>"
+            body = f"<reservation-submission-context>{inner}</reservation-submission-context>".encode()
+        target = f"{BASE}/reservation/submit?user.name=alice"
+        await server.ask("POST", target, body=body, content_type=f"application/{kind}")
+        (sent,) = (one for one in server.federation[each].taken if one.path.endswith("/reservation/submit"))
+        wanted = f"<queue>{name}</queue>" if kind == "xml" else f'"queue":"{name}"'
+        assert wanted.encode() in sent.body
+        assert reservation.encode() in sent.body
+
+
+@pytest.mark.parametrize(("scheduler", "version", "queue", "names"), EACH_PLAN)
+async def test_reservations_are_listed_by_each_cluster_s_name_of_their_queue(scheduler, version, queue, names):
+    server = await a_mixed_server(scheduler, version)
+    await server.ask("GET", f"{BASE}/reservation/list?queue={queue}&start-time=5&queue=else&user.name=alice")
+    for each, name in zip(("east", "west"), names, strict=True):
+        (asked,) = (one for one in server.federation[each].taken if one.path.endswith("/reservation/list"))
+        assert dict(reversed(asked.parameters)) == {"queue": name, "start-time": "5"}
+
+
+@pytest.mark.parametrize("user", ["mallory", "alice"])
+@pytest.mark.parametrize(
+    ("scheduler", "version", "queue", "name"),
+    [
+        (*OLD, "root.prod", "prod"),
+        (*OLD, "prod", "prod"),
+        (*NEW, "root.prod", "root.prod"),
+        (*OLD, "root.a", "a"),
+        (*NEW, "root.a", "root.a"),
+        (*OLD, "root.a.batch", "batch"),
+        (*OLD, "nosuch", "nosuch"),
+    ],
+)
+async def test_rights_in_a_queue_are_asked_by_its_name_there(scheduler, version, queue, name, user):
+    server = await a_mixed_server(scheduler, version)
+    answer = await server.ask("GET", f"{BASE}/queues/{queue}/access?user={user}&user.name=queen")
+    asked = [one for each in ("east", "west") for one in server.federation[each].taken if "access" in one.path]
+    assert [one.path for one in asked] == [f"{BASE}/queues/{name}/access"]
+    may = user == "alice" or queue in ("root.a", "nosuch")  # by the list of Heddle's policy
+    assert (body_of(answer)["allowed"], body_of(answer)["user"]) == (str(may).lower(), user)
+
+
+async def test_rights_that_heddle_s_lists_do_not_give_are_told_in_xml_too_and_only_those_to_submit():
+    server = await a_mixed_server(*NEW)
+    target = f"{BASE}/queues/prod/access?user=mallory&user.name=queen"
+    answer = await server.ask("GET", target, accept="application/xml")
+    why = "User=mallory doesn't have access to queue=prod with acl-type=SUBMIT_APPLICATIONS"
+    told = f"<allowed>false</allowed><user>mallory</user><diagnostics>{why}</diagnostics>"
+    assert f"<rmQueueAclInfo>{told}</rmQueueAclInfo>" in answer.body.decode()
+    answer = await server.ask("GET", f"{target}&queue-acl-type=ADMINISTER_QUEUE")
+    assert body_of(answer)["allowed"] == "true"
+
+
+async def test_where_the_policy_alone_names_a_queue_so_the_cluster_s_own_name_is_asked():
+    policy = SharePolicy((FederatedQueue("root.etl", names={SubClusterId("west"): "root.a.batch"}),))
+    server = await a_mixed_server(*OLD, policy)
+    await server.ask("GET", f"{BASE}/queues/root.etl/access?user=bob&user.name=queen")
+    (asked,) = (one for each in ("east", "west") for one in server.federation[each].taken if "access" in one.path)
+    assert asked.path == f"{BASE}/queues/batch/access"

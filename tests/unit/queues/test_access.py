@@ -73,7 +73,7 @@ BY_LAST_NAME = {
     "root.dev": "dev",
     "dev": "dev",
     "root.top.leaf": "leaf",
-    "root.top": "root.top",
+    "root.top": "top",
     "root.a.twice": "root.a.twice",
     "root.nosuch": "root.nosuch",
     "nosuch": "nosuch",

@@ -641,7 +641,7 @@ def test_where_no_queue_is_told_none_is_found():
         ("", "capacityScheduler", "root.a.dev", "root.a.dev"),
         ("3.1.1", "fairScheduler", "root.a.dev", "root.a.dev"),
         ("3.1.1", "capacityScheduler", "dev", "dev"),
-        ("3.1.1", "capacityScheduler", "root.a", "root.a"),  # no leaf
+        ("3.1.1", "capacityScheduler", "root.a", "a"),
         ("3.1.1", "capacityScheduler", "root.nowhere", "root.nowhere"),
         ("3.1.1", "capacityScheduler", "root.b.twice", "root.b.twice"),  # its last name is another's, too
     ],

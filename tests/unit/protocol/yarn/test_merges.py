@@ -40,7 +40,14 @@ from shim.protocol.proto.messages import (
     YarnClusterMetricsProto,
 )
 from shim.protocol.yarn import merges
-from shim.protocol.yarn.merges import MERGES, ClusterAnswer, join_applications, merge_applications, merge_queue_info
+from shim.protocol.yarn.merges import (
+    MERGES,
+    ClusterAnswer,
+    join_applications,
+    merge_applications,
+    merge_queue_info,
+    name_queue,
+)
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.ways import Way
 
@@ -334,3 +341,25 @@ def test_own_reports_are_listed_unless_a_cluster_tells_of_them_even_if_it_is_lef
     own = [an_application(1, 11), an_application(2, 21), an_application(3, 31)]
     merged = GetApplicationsResponseProto.FromString(merge_applications(parts(told), own))
     assert [(each.applicationId.id, each.startTime) for each in merged.applications] == [(1, 10), (3, 31)]
+
+
+@pytest.mark.parametrize(
+    ("told", "path", "asked", "name", "full"),
+    [
+        ("batch", "root.a.batch", "root.prod", "prod", "root.prod"),
+        ("root.a.batch", "", "root.prod", "root.prod", ""),
+        ("batch", "", "prod", "prod", ""),
+        ("prod", "root.prod", "prod", "prod", "root.prod"),
+        ("root.prod", "", "prod", "root.prod", ""),
+    ],
+)
+def test_a_queue_that_is_called_otherwise_there_has_the_name_that_was_asked_for(told, path, asked, name, full):
+    answer = GetQueueInfoResponseProto(queueInfo=QueueInfoProto(queueName=told, queuePath=path))
+    name_queue(answer, asked)
+    assert (answer.queueInfo.queueName, answer.queueInfo.queuePath) == (name, full)
+
+
+def test_no_queue_gets_no_name():
+    answer = GetQueueInfoResponseProto()
+    name_queue(answer, "root.prod")
+    assert not answer.HasField("queueInfo")

@@ -141,6 +141,7 @@ ELSEWHERE = {
     Operation.CONTAINER,
     Operation.SIGNAL,
     Operation.MOVE,
+    Operation.QUEUE_ACCESS,
 }
 
 

@@ -962,6 +962,40 @@ async def test_a_home_is_told_its_own_name_of_the_queue_of_a_move(server, user, 
     assert call.payload == request.SerializeToString()
 
 
+@pytest.mark.parametrize(
+    ("method", "field", "version", "queue", "name"),
+    [
+        ("getQueueInfo", "queueName", "3.4.2", "root.prod", "root.a.batch"),
+        ("getQueueInfo", "queueName", "3.4.2", "root.default", "root.default"),
+        ("getQueueInfo", "queueName", "3.2.4", "prod", "batch"),
+        ("getQueueInfo", "queueName", "3.2.4", "root.a", "a"),
+        ("getQueueInfo", "queueName", "3.2.4", "root.nosuch", "root.nosuch"),
+        ("listReservations", "queue", "3.4.2", "root.prod", "batch"),
+        ("listReservations", "queue", "3.2.4", "default", "default"),
+        ("submitReservation", "queue", "3.4.2", "root.prod", "batch"),
+        ("submitReservation", "queue", "3.4.2", "root.default", "default"),
+    ],
+)
+async def test_every_question_about_a_queue_names_it_as_its_cluster_does(server, method, field, version, queue, name):
+    homes = server.heddle.view.subclusters
+    with_room(server, FederatedQueue("root.prod", names=dict.fromkeys(homes, "root.a.batch")))
+    paths = {"root.default": True, "root.a": False, "root.a.batch": True}
+    queues = tuple(a_queue_report(path, is_leaf=is_leaf) for path, is_leaf in paths.items())
+    for home in homes:
+        server.heddle.view.apply(
+            a_report(home, 9, polled_at_s=server.federation.clock.now_s(), version=version, queues=queues)
+        )
+    request: Any = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
+    setattr(request, field, queue)
+
+    await server.ask(method, request)
+
+    calls = [each for rpc in server.rpcs.values() for each in rpc.calls if each.method == method]
+    assert len(calls) == (1 if method == "submitReservation" else len(homes))
+    setattr(request, field, name)
+    assert {each.payload for each in calls} == {request.SerializeToString()}
+
+
 def with_room(server, queue):
     """Have a queue of Heddle's own; what waits there."""
     policy = SharePolicy((queue,))
