@@ -57,7 +57,8 @@ def poll_schedule(poll: PollConfig) -> PollSchedule:
     usual = PollSettings(timeout_s=poll.timeout_s)
     info_timeout_s = min(usual.info_timeout_s, poll.late_after_s)
     rows_per_s = usual.rows_per_s / max(1, poll.workers)
-    limits = replace(usual, info_timeout_s=info_timeout_s, rows_per_s=rows_per_s)
+    is_packed = poll.workers > 0  # there are cores to spare
+    limits = replace(usual, info_timeout_s=info_timeout_s, rows_per_s=rows_per_s, is_packed=is_packed)
     return PollSchedule(interval_s=poll.interval_s, poll=limits)
 
 

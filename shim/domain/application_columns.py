@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.packed_texts import Text, plain
 from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument
 
 Rows: TypeAlias = NDArray[np.intp]
@@ -63,7 +64,7 @@ class ApplicationColumns:
         self._row_of: dict[ApplicationId, int] = {}
         self._free: list[int] = []
         self._documents: list[ApplicationDocument | None] = []
-        self._raws: list[bytes] = []
+        self._texts_of: list[Text] = []
         self._amounts: NDArray[np.int64] = np.zeros((0, len(ApplicationAmounts.__struct_fields__)), np.int64)
         self.unread: set[int] = set()
         self.rewritten: set[int] = set()
@@ -87,7 +88,7 @@ class ApplicationColumns:
         before = None if row is None else self._documents[row]
         if row is None:
             row = self._new_row(summary.application_id)
-        self._documents[row], self._raws[row] = document, document.raw
+        self._documents[row], self._texts_of[row] = document, document.told
         if document.amounts is None:
             self.unread.add(row)
         else:
@@ -104,7 +105,7 @@ class ApplicationColumns:
         if row is None or document is None:
             return
         self._release_words(row, document.summary)
-        self._documents[row], self._raws[row] = None, b""
+        self._documents[row], self._texts_of[row] = None, b""
         self.unread.discard(row)
         self._columns["state"][row] = _UNUSED
         self._free.append(row)
@@ -115,7 +116,7 @@ class ApplicationColumns:
             rows = len(self._documents)
             more = max(_FIRST_ROWS, rows)
             self._documents += [None] * more
-            self._raws += [b""] * more
+            self._texts_of += [b""] * more
             self._free = list(range(rows + more - 1, rows - 1, -1))
             self._amounts = np.concatenate((self._amounts, np.zeros((more, self._amounts.shape[1]), np.int64)))
             for name, kind in _COLUMNS.items():
@@ -326,8 +327,8 @@ class ApplicationColumns:
         return [document for row in rows.tolist() if (document := known[row]) is not None]
 
     def raws(self, rows: Rows) -> Iterator[bytes]:
-        """The JSON objects of rows, in their order; to be read before anything else is put."""
-        return map(self._raws.__getitem__, rows.tolist())
+        """The JSON objects of rows, in their order; those that are packed are unpacked as they are read."""
+        return map(plain, [*map(self._texts_of.__getitem__, rows.tolist())])
 
     def document(self, row: int) -> ApplicationDocument | None:
         """The document of a row; None of one that is not used."""

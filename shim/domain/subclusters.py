@@ -10,6 +10,7 @@ import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, NodeId, SubClusterId
+from shim.domain.packed_texts import Text, plain
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 
@@ -108,15 +109,20 @@ class ApplicationDocument(msgspec.Struct, frozen=True, gc=False):
     The collector of garbage does not look at these: each poll makes all of them anew, and none can be in a cycle.
 
     Attributes:
-        raw: The value of `app`: a JSON object, UTF-8.
+        told: The value of `app`: a JSON object, UTF-8; maybe packed.
         as_of_s: When the home said so; seconds since the epoch by Heddle's clock.
-        amounts: What `raw` tells of them; None if nobody has read that yet.
+        amounts: What `told` says of them; None if nobody has read that yet.
     """
 
     summary: ApplicationSummary
-    raw: bytes
+    told: Text = msgspec.field(name="raw")
     as_of_s: float
     amounts: ApplicationAmounts | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The object as it was written."""
+        return plain(self.told)
 
     def but(self, **changes: Any) -> Self:
         """The same with other values of some attributes."""
@@ -134,7 +140,7 @@ class SubClusterReport:
         started_on_ms: `startedOn` of the ResourceManager; changes when it restarts or fails over.
         clock_skew_s: The ResourceManager's clock less ours, as measured by its `Date` header.
         scheduler: `type` of the scheduler document, as `capacityScheduler`; empty if it was not asked for.
-        documents: Raw JSON answers by name: `info`, `metrics`, `nodes`, `scheduler`; those that this poll asked for.
+        documents: JSON answers by name: `info`, `metrics`, `nodes`, `scheduler`; those that this poll asked for.
         applications: Live applications, and those that became final since the last report.
         forgotten: Applications that the active ResourceManager, asked by id, says it does not know.
         is_complete: Whether `applications` lists every live one; only then is absence worth a look.
@@ -154,7 +160,7 @@ class SubClusterReport:
     nodes: tuple[NodeReport, ...] = ()
     queues: tuple[QueueReport, ...] = ()
     labels: tuple[str, ...] = ()
-    documents: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    documents: Mapping[str, Text] = field(default_factory=lambda: MappingProxyType({}))
     applications: Mapping[ApplicationId, ApplicationDocument] = field(default_factory=lambda: MappingProxyType({}))
     forgotten: tuple[ApplicationId, ...] = ()
     is_complete: bool = True

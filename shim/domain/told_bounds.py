@@ -40,7 +40,7 @@ _MOST_TAGS = 1000
 def is_application_bounded(document: ApplicationDocument) -> bool:
     """True if an application's document and names are short enough to be kept."""
     summary = document.summary
-    is_short = len(document.raw) <= LONGEST_DOCUMENT and len(summary.tags) <= _MOST_TAGS
+    is_short = len(document.told) <= LONGEST_DOCUMENT and len(summary.tags) <= _MOST_TAGS
     return is_short and max(len(summary.user), len(summary.queue)) <= LONGEST_NAME
 
 
@@ -107,7 +107,7 @@ class LiveBudget:
         left_out: Counter[str] = Counter()
         for name in sorted(told, key=lambda each: each not in live):
             document = told[name]
-            size = len(document.raw)
+            size = len(document.told)
             is_live = not document.summary.state.is_final
             if not is_application_bounded(document) or (is_live and (room < 1 or room_bytes < size)):
                 left_out["applications"] += 1
@@ -131,5 +131,5 @@ def _all_fit(
         if not is_application_bounded(document):
             return None
         if not document.summary.state.is_final:
-            sizes[name] = len(document.raw)
+            sizes[name] = len(document.told)
     return sizes if len(sizes) <= MOST_APPLICATIONS and sum(sizes.values()) <= MOST_LIVE_BYTES else None

@@ -122,7 +122,7 @@ class ApplicationAccess:
 
     def hidden(self, document: ApplicationDocument) -> ApplicationDocument:
         summary = replace(document.summary, started_at_ms=0, finished_at_ms=0)
-        return document.but(raw=self.hidden_raw(document.raw), summary=summary, amounts=None)
+        return document.but(told=self.hidden_raw(document.raw), summary=summary, amounts=None)
 
     def hidden_raw(self, raw: bytes) -> bytes:
         """The JSON object of such a document; written once while the application does not change."""

@@ -9,7 +9,7 @@ by its own clock.
 import asyncio
 import math
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.packed_texts import PAGE_ROWS, Text, packed_rows, packing_steps, plain
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.domain.told_bounds import (
@@ -54,6 +55,8 @@ _FEW_TURNS = 0.5
 _MOST_ASKED = 3
 _INDEXED = 1000
 """Rows that are put in a table before others have their turn: a millisecond of work."""
+_PACKED = 16 * PAGE_ROWS
+"""The same of rows that are packed as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class PollSettings:
         overlap_s: Ended applications are asked for from this long before the last poll: an end is told after its time.
         rows_per_s: Of one kind, over all sub-clusters that are polled together; where they have more than that in all,
             each is asked for its list less often.
+        is_packed: Whether rows of applications and large documents are packed as soon as they are read: that costs
+            processor time, and saves memory here and with everybody to whom they go.
     """
 
     timeout_s: float
@@ -75,6 +80,7 @@ class PollSettings:
     most_fetches: int = 2
     overlap_s: float = 10.0
     rows_per_s: float = 20_000
+    is_packed: bool = False
 
 
 class ReadingPace:
@@ -228,7 +234,7 @@ class Poller:
         raw = await self._ask_part(Part.METRICS)
         with ask.readable(self.subcluster):
             metrics = read_metrics(raw)
-        documents = {**poll.documents, Part.METRICS.value: raw}
+        documents: dict[str, Text] = {**poll.documents, Part.METRICS.value: raw}
         poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
         left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
@@ -236,7 +242,8 @@ class Poller:
                 raw = await self._ask_part(Part.NODES, ask.ask_rows)
                 self._read_node.left_out.clear()
                 told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
-            rows, beyond, documents[Part.NODES.value] = told
+            rows, beyond, raw = told
+            documents[Part.NODES.value] = await self._kept(raw)
             nodes = list({node.node: node for node in reversed(rows)}.values())[::-1]  # a node has one row
             left_out["nodes"] = beyond + len(rows) - len(nodes)
             left_out += self._read_node.left_out
@@ -244,7 +251,8 @@ class Poller:
             self._pace.note(Part.NODES, self.subcluster, len(nodes))
             poll = replace(poll, nodes=tuple(nodes))
         if self._is_due(Part.SCHEDULER):
-            documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
+            raw = await self._ask_part(Part.SCHEDULER)
+            documents[Part.SCHEDULER.value] = await self._kept(raw)
             with ask.readable(self.subcluster):
                 tree = await in_turns(open_scheduler(raw, metrics.capacity))
                 queues, beyond = await _in_slices((tree.count, tree.queues), MOST_QUEUES, is_queue_bounded)
@@ -305,10 +313,17 @@ class Poller:
         async with self._pace.room():
             rows, beyond = await self._rows_of(parameters)
         told: dict[ApplicationId, ApplicationDocument] = {}
-        for start in range(0, len(rows), _INDEXED):
-            told.update((each.summary.application_id, each) for each in rows[start : start + _INDEXED])
+        at_once = _PACKED if self._settings.is_packed else _INDEXED
+        for start in range(0, len(rows), at_once):
+            some = rows[start : start + at_once]
+            if self._settings.is_packed:
+                rows[start : start + at_once] = some = _packed(some)  # what was not packed goes at once
+            told.update((each.summary.application_id, each) for each in some)
             await asyncio.sleep(0)
         return told, beyond
+
+    async def _kept(self, raw: bytes) -> Text:
+        return await in_turns(packing_steps(raw)) if self._settings.is_packed else raw
 
     async def _rows_of(self, parameters: Parameters) -> tuple[list[ApplicationDocument], int]:
         as_of_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
@@ -369,6 +384,14 @@ class Poller:
         """Not to ask before its answer has taken no more than a share of the time; Heddle's own reading is no part."""
         self._listed_at_s[part] = began_s
         self._not_before_s[part] = began_s + waited_s / self._settings.busy_share
+
+
+def _packed(rows: Sequence[ApplicationDocument]) -> list[ApplicationDocument]:
+    texts = packed_rows(plain(each.told) for each in rows)
+    return [
+        ApplicationDocument(each.summary, text, each.as_of_s, each.amounts)
+        for each, text in zip(rows, texts, strict=True)
+    ]
 
 
 async def in_turns(steps: Generator[None, None, _T]) -> _T:

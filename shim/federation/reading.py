@@ -551,7 +551,7 @@ class GuardedReading:
             viewer=viewer,
         )
         if document is not None:
-            self._documents.put((viewer, application_id), document, len(document.raw))
+            self._documents.put((viewer, application_id), document, len(document.told))
         return document
 
     async def _list(self, subcluster: SubClusterId, viewer: str) -> _List | None:
@@ -568,5 +568,5 @@ class GuardedReading:
         )
         own = (document for document in documents.values() if SPAN_TAG not in document.summary.tags)
         found = _List(tuple(own), as_of_s)
-        self._lists.put((viewer, subcluster), found, sum(len(each.raw) for each in found.documents))
+        self._lists.put((viewer, subcluster), found, sum(len(each.told) for each in found.documents))
         return found

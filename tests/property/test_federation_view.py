@@ -198,13 +198,13 @@ HAPPENINGS = st.one_of(
 
 def happens(index, what, key, at_s=0, length=0, *, is_same):
     """Have something happen; what is told is the summary that was told before, or one that is equal to it."""
-    document = TOLD[key].but(as_of_s=float(at_s), raw=b"x" * length)
+    document = TOLD[key].but(as_of_s=float(at_s), told=b"x" * length)
     summary = document.summary if is_same else replace(document.summary)
     match what:
         case "take":
             index.take(document.but(summary=summary))
         case "submit" | "wait" | "move":
-            getattr(index, what)(document.but(raw=b"own"))
+            getattr(index, what)(document.but(told=b"own"))
         case "write":
             index.write(document.summary.application_id, document.as_of_s)
         case "forget":

@@ -79,7 +79,7 @@ class AccountBook:
             return document
         self._note(document, life, replace(account, home=summary.home_subcluster))
         raw = self._form.show(document.raw, self._accounts[_key_of(document)])
-        return document.but(raw=raw, amounts=None)
+        return document.but(told=raw, amounts=None)
 
     def restore(
         self,

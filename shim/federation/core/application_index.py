@@ -182,7 +182,7 @@ class ApplicationIndex:
         self._put(document)
         self._synthetic.add(application_id)
         self._waiting.add(application_id)
-        if before is None or before.raw != document.raw:
+        if before is None or before.told != document.told:
             self._version += 1
 
     def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
@@ -276,8 +276,8 @@ class ApplicationIndex:
         elif not is_final:
             home = document.summary.home_subcluster
             self._live[home].add(application_id)
-            self._live_bytes[home] += len(document.raw)
-        if before is None or before.raw != document.raw:
+            self._live_bytes[home] += len(document.told)
+        if before is None or before.told != document.told:
             self._changed(is_listed=is_listed)
         return became_final
 
@@ -290,16 +290,16 @@ class ApplicationIndex:
         if (
             before.as_of_s >= document.as_of_s
             or application_id not in self._live[home]
-            or len(document.raw) > LONGEST_DOCUMENT
+            or (size := len(document.told)) > LONGEST_DOCUMENT
             or (self._written and application_id in self._written)  # mostly empty: then no id is hashed
             or (self._forgotten and application_id in self._forgotten)
             or len(self._accounts)
         ):
             return False
-        self._live_bytes[home] += len(document.raw) - len(before.raw)
+        self._live_bytes[home] += size - len(before.told)
         self._documents[application_id] = document
         self._columns.put(document)
-        if before.raw != document.raw:
+        if before.told != document.told:
             self._changed(is_listed=is_listed)
         return True
 
@@ -371,7 +371,7 @@ class ApplicationIndex:
     def _put(self, document: ApplicationDocument) -> None:
         application_id, home = document.summary.application_id, document.summary.home_subcluster
         if application_id in self._live.get(home, ()):
-            self._live_bytes[home] += len(document.raw) - len(self._documents[application_id].raw)
+            self._live_bytes[home] += len(document.told) - len(self._documents[application_id].told)
         self._documents[application_id] = document
         self._columns.put(document)
 
@@ -386,7 +386,7 @@ class ApplicationIndex:
 
     def _has_room(self, document: ApplicationDocument, before: ApplicationDocument | None) -> bool:
         """True unless its sub-cluster has as many as one may have: who tells ever new ones would fill the memory."""
-        if len(document.raw) > LONGEST_DOCUMENT:
+        if len(document.told) > LONGEST_DOCUMENT:
             return False
         home = document.summary.home_subcluster
         is_known = before is not None and before.summary.home_subcluster == home
@@ -403,7 +403,7 @@ class ApplicationIndex:
         home = None if before is None else before.summary.home_subcluster
         if before is not None and home is not None and application_id in self._live.get(home, ()):
             self._live[home].discard(application_id)
-            self._live_bytes[home] -= len(before.raw)
+            self._live_bytes[home] -= len(before.told)
         self._synthetic.discard(application_id)
         self._waiting.discard(application_id)
 
@@ -448,4 +448,4 @@ class SubmitTimes:
             return document
         raw = _STARTED.sub(rb"\g<1>%d" % at_ms, document.raw, count=1)
         raw = _ELAPSED.sub(lambda found: found[1] + b"%d" % max(0, int(found[2]) + told_ms - at_ms), raw, count=1)
-        return document.but(summary=replace(document.summary, started_at_ms=at_ms), raw=raw, amounts=None)
+        return document.but(summary=replace(document.summary, started_at_ms=at_ms), told=raw, amounts=None)

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.packed_texts import Text, plain
 from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
 from shim.domain.steps import at_once
@@ -48,14 +49,19 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PartDocument:
-    """A sub-cluster's own answer for one part.
+    """A sub-cluster's own answer for one part, maybe packed.
 
     Attributes:
         as_of_s: When it was asked for; seconds since the epoch.
     """
 
-    raw: bytes
+    told: Text
     as_of_s: float
+
+    @property
+    def raw(self) -> bytes:
+        """The answer as it was written."""
+        return plain(self.told)
 
 
 PlacementKind = tuple[str, int, int]
@@ -387,9 +393,9 @@ class FederationView:
         if report.polled_at_s >= known.failed_at_s:
             known.failure = ""
         for part in Part:
-            raw = report.documents.get(part.value)
-            if raw is not None:
-                self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
+            told = report.documents.get(part.value)
+            if told is not None:
+                self.note_part(report.subcluster, part, PartDocument(told, report.polled_at_s))
         has_restarted = before is not None and before.started_on_ms != report.started_on_ms
         if has_restarted:
             known.awaited.restarted(known.capacity, report.polled_at_s)
@@ -434,7 +440,7 @@ class FederationView:
         known.documents[part] = document
         if known.touched.get(part, float("inf")) <= document.as_of_s:
             del known.touched[part]
-        if before is None or before.raw != document.raw:
+        if before is None or before.told != document.told:
             self._versions[part] += 1
 
     def note_failure(self, subcluster: SubClusterId, reason: str, *, at_s: float) -> None:

@@ -10,6 +10,7 @@ from heapq import nsmallest
 from types import MappingProxyType
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.packed_texts import Text
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
@@ -30,7 +31,7 @@ class Poll:
     Attributes:
         began_at_s: When it began; seconds since the epoch.
         ha_state: As `/info` said before and after everything else.
-        documents: Raw answers by name; a part that was not asked for is not in here.
+        documents: Answers by name; a part that was not asked for is not in here.
         ended: Applications that became final since they were last asked for.
         left_out: Rows beyond the bounds of what is taken in, by what they are of.
     """
@@ -40,7 +41,7 @@ class Poll:
     started_on_ms: int
     version: str = ""
     clock_skew_s: float = 0.0
-    documents: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    documents: Mapping[str, Text] = field(default_factory=lambda: MappingProxyType({}))
     capacity: ResourceVector = field(default_factory=ResourceVector)
     used: ResourceVector = field(default_factory=ResourceVector)
     nodes: tuple[NodeReport, ...] = ()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from shim.domain import ApplicationDocument, ApplicationId, NodeId, NodeReport, QueueReport, SubClusterReport
+from shim.domain.packed_texts import plain
 from shim.errors import RemoteProtocolError
 
 
@@ -48,7 +49,7 @@ def delta_between(before: SubClusterReport, after: SubClusterReport) -> ReportDe
         nodes=tuple(node for node in after.nodes if nodes_before.get(node.node) != node),
         gone_nodes=tuple(node for node in nodes_before if node not in nodes_after),
         queues=None if before.queues == after.queues else after.queues,
-        documents={name: raw for name, raw in after.documents.items() if before.documents.get(name) != raw},
+        documents={name: plain(told) for name, told in after.documents.items() if before.documents.get(name) != told},
         gone_documents=tuple(name for name in before.documents if name not in after.documents),
         applications=tuple(
             document for id_, document in after.applications.items() if before.applications.get(id_) != document

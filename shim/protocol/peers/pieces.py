@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TypeVar
 
 from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
+from shim.domain.packed_texts import Text, plain
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.frames import MAX_PIECE_ITEMS, DeltaFrame, PieceFrame, ReportFrame, ToldReport, encode_frame
 
@@ -155,14 +156,15 @@ def _pieces(
     section: int,
     nodes: Sequence[NodeReport],
     queues: Sequence[QueueReport],
-    documents: Mapping[str, bytes],
+    documents: Mapping[str, Text],
     applications: Sequence[ApplicationDocument],
 ) -> Iterator[PieceFrame]:
     key = (frame.life, frame.sequence, section)
     yield from (PieceFrame(*key, nodes=some) for some in _some(nodes))
     yield from (PieceFrame(*key, queues=some) for some in _some(queues))
     yield from (PieceFrame(*key, applications=some) for some in _some(applications))
-    for name, text in documents.items():
+    for name, told in documents.items():
+        text = plain(told)
         for start in range(0, max(1, len(text)), _PIECE_BYTES):
             yield PieceFrame(*key, documents={name: text[start : start + _PIECE_BYTES]})
 
@@ -172,7 +174,7 @@ def _some(items: Sequence[T]) -> Iterator[tuple[T, ...]]:
     part: list[T] = []
     size = 0
     for item in items:
-        cost = _ITEM_BYTES + (len(item.raw) if isinstance(item, ApplicationDocument) else 0)
+        cost = _ITEM_BYTES + (len(item.told) if isinstance(item, ApplicationDocument) else 0)
         if part and (size + cost > _PIECE_BYTES or len(part) >= MAX_PIECE_ITEMS):
             yield tuple(part)
             part, size = [], 0
@@ -194,9 +196,9 @@ def _size_of_frame(frame: ReportFrame | DeltaFrame) -> int:
 def _size(
     nodes: Sequence[object],
     queues: Sequence[object],
-    documents: Mapping[str, bytes],
+    documents: Mapping[str, Text],
     applications: Iterable[ApplicationDocument],
 ) -> int:
     """Bytes of the wire, about."""
     texts = sum(len(text) for text in documents.values())
-    return texts + _ITEM_BYTES * (len(nodes) + len(queues)) + sum(_ITEM_BYTES + len(each.raw) for each in applications)
+    return texts + _ITEM_BYTES * (len(nodes) + len(queues)) + sum(_ITEM_BYTES + len(each.told) for each in applications)

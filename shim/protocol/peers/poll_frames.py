@@ -8,17 +8,19 @@
 
 A report is told by what is new in it: a row whose summary stands is its number and its bytes, a node or queue that is
 what it was is not told. Nothing is lost on the way, and whoever polls anew begins with a whole report, so there is no
-resync. Rows are bytes that a ResourceManager wrote: they are cut out of frames by their length, and never looked into.
+resync. Rows are bytes that a ResourceManager wrote, mostly packed: they go over as they are, and are never looked into.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import TypeVar
 
 import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
+from shim.domain.packed_texts import PackedText, Page, Text
 from shim.domain.queues import QueueReport
 from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, NodeReport, SubClusterReport
 from shim.domain.told_bounds import MOST_APPLICATIONS, MOST_NODES, MOST_QUEUES
@@ -41,26 +43,33 @@ class RowsFrame(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
     """Applications as they were told at one time.
 
     Attributes:
-        first: Number of the first of `fresh`; the others follow.
-        known: Numbers of applications whose summary stands, each with its bytes in `raws`.
-        amounts: Of the fresh ones, then of those that are known.
+        first: Number of the first that is told with its summary; the others follow.
+        rows: Each with its summary, or by its number if that stands.
+        texts: Of each row its bytes, or its place among those of all pages.
+        pages: Packed, with where each of their texts ends.
+        amounts: Of each row.
     """
 
     subcluster: str
     as_of_s: float
     first: int
-    fresh: list[tuple[ApplicationSummary, bytes]]
-    known: list[int]
-    raws: list[bytes]
+    rows: list[ApplicationSummary | int]
+    texts: list[bytes | int]
+    pages: list[tuple[bytes, tuple[int, ...]]]
     amounts: list[ApplicationAmounts | None]
 
 
 class TextFrame(msgspec.Struct, frozen=True, array_like=True, tag="text"):
-    """A part of a document; parts of one name are joined."""
+    """A part of a document; parts of one name are joined.
+
+    Attributes:
+        size: Of the document, if it is packed; otherwise 0.
+    """
 
     subcluster: str
     name: str
     piece: bytes
+    size: int = 0
 
 
 class NodesFrame(msgspec.Struct, frozen=True, array_like=True, tag="nodes"):
@@ -167,9 +176,10 @@ class ReportWriter:
         """The frames of a report; all of them are to be sent, in this order."""
         name = str(report.subcluster)
         yield from self._rows(report)
-        for part, raw in report.documents.items():
+        for part, told in report.documents.items():
+            raw, size = (told, 0) if isinstance(told, bytes) else (told.page.packed, len(told))
             for start in range(0, max(1, len(raw)), _FRAME_BYTES):
-                yield TextFrame(name, part, raw[start : start + _FRAME_BYTES])
+                yield TextFrame(name, part, raw[start : start + _FRAME_BYTES], size)
         nodes = queues = None
         if "nodes" in report.documents:
             yield from (NodesFrame(name, some) for some in _in_frames(_changed(self._nodes, report.nodes)))
@@ -184,7 +194,7 @@ class ReportWriter:
         before, self._told = self._told, told
         batch = _Batch(str(report.subcluster), self._next)
         for document in report.applications.values():
-            if batch.is_full or (batch.count and batch.as_of_s != document.as_of_s):
+            if batch.is_full or (batch.rows and batch.as_of_s != document.as_of_s):
                 yield batch.frame()
                 batch = _Batch(batch.subcluster, self._next)
             batch.as_of_s = document.as_of_s
@@ -193,40 +203,52 @@ class ReportWriter:
             if known is None:
                 told[key] = self._next, document.summary
                 self._next += 1
-                batch.fresh.append((document.summary, document.raw))
-                batch.of_fresh.append(document.amounts)
             else:
                 told[key] = known
-                batch.known.append(known[0])
-                batch.raws.append(document.raw)
-                batch.of_known.append(document.amounts)
-            batch.count, batch.size = batch.count + 1, batch.size + _ROW_BYTES + len(document.raw)
-        if batch.count:
+            batch.add(document, document.summary if known is None else known[0])
+        if batch.rows:
             yield batch.frame()
 
 
 class _Batch:
     """Rows of a frame that is being made."""
 
-    __slots__ = ("as_of_s", "count", "first", "fresh", "known", "of_fresh", "of_known", "raws", "size", "subcluster")
+    __slots__ = ("amounts", "as_of_s", "first", "first_place", "page", "pages", "rows", "size", "subcluster", "texts")
 
     def __init__(self, subcluster: str, first: int) -> None:
         self.subcluster, self.first = subcluster, first
         self.as_of_s = 0.0
-        self.count = self.size = 0
-        self.fresh: list[tuple[ApplicationSummary, bytes]] = []
-        self.known: list[int] = []
-        self.raws: list[bytes] = []
-        self.of_fresh: list[ApplicationAmounts | None] = []
-        self.of_known: list[ApplicationAmounts | None] = []
+        self.size = 0
+        self.rows: list[ApplicationSummary | int] = []
+        self.texts: list[bytes | int] = []
+        self.page: Page | None = None
+        self.first_place = 0
+        self.pages: list[tuple[bytes, tuple[int, ...]]] = []
+        self.amounts: list[ApplicationAmounts | None] = []
 
     @property
     def is_full(self) -> bool:
-        return self.count >= _FRAME_ROWS or self.size >= _FRAME_BYTES
+        return len(self.rows) >= _FRAME_ROWS or self.size >= _FRAME_BYTES
+
+    def add(self, document: ApplicationDocument, row: ApplicationSummary | int) -> None:
+        self.rows.append(row)
+        self.amounts.append(document.amounts)
+        self.size += _ROW_BYTES
+        text = document.told
+        if isinstance(text, bytes):
+            self.texts.append(text)
+            self.size += len(text)
+            return
+        page = text.page
+        if page is not self.page:
+            self.first_place += 0 if self.page is None else len(self.page.ends)
+            self.page = page
+            self.pages.append((page.packed, page.ends))
+            self.size += len(page.packed)
+        self.texts.append(self.first_place + text.place)
 
     def frame(self) -> RowsFrame:
-        amounts = self.of_fresh + self.of_known
-        return RowsFrame(self.subcluster, self.as_of_s, self.first, self.fresh, self.known, self.raws, amounts)
+        return RowsFrame(self.subcluster, self.as_of_s, self.first, self.rows, self.texts, self.pages, self.amounts)
 
 
 def _changed(before: Sequence[_T], after: Sequence[_T]) -> Iterator[tuple[int, _T]]:
@@ -256,7 +278,7 @@ class ReportReader:
         self._known: dict[int, ApplicationSummary] = {}
         self._told: dict[int, ApplicationSummary] = {}
         self._applications: dict[ApplicationId, ApplicationDocument] = {}
-        self._texts: dict[str, list[bytes]] = {}
+        self._texts: dict[str, list[TextFrame]] = {}
         self._nodes: list[NodeReport] = []
         self._queues: list[QueueReport] = []
 
@@ -270,7 +292,7 @@ class ReportReader:
             if isinstance(frame, RowsFrame):
                 self._take_rows(frame)
             elif isinstance(frame, TextFrame):
-                self._texts.setdefault(frame.name, []).append(frame.piece)
+                self._texts.setdefault(frame.name, []).append(frame)
             elif isinstance(frame, NodesFrame):
                 _put(self._nodes, frame.changed, MOST_NODES)
             elif isinstance(frame, QueuesFrame):
@@ -282,17 +304,19 @@ class ReportReader:
         return None
 
     def _take_rows(self, frame: RowsFrame) -> None:
-        as_of_s, told, applications = frame.as_of_s, self._told, self._applications
-        count = len(frame.fresh)
-        for number, ((summary, raw), amounts) in enumerate(
-            zip(frame.fresh, frame.amounts[:count], strict=True), start=frame.first
-        ):
+        as_of_s, told, known, applications = frame.as_of_s, self._told, self._known, self._applications
+        pages = starmap(Page, frame.pages)
+        packed = dict(enumerate(PackedText(page, place) for page in pages for place in range(len(page.ends))))
+        fresh = frame.first
+        for row, text, amounts in zip(frame.rows, frame.texts, frame.amounts, strict=True):
+            if isinstance(row, int):
+                summary, number = known[row], row
+            else:
+                summary, number = row, fresh
+                fresh += 1
             told[number] = summary
-            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s, amounts)
-        known = self._known
-        for number, raw, amounts in zip(frame.known, frame.raws, frame.amounts[count:], strict=True):
-            told[number] = summary = known[number]
-            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s, amounts)
+            body = text if isinstance(text, bytes) else packed[text]
+            applications[summary.application_id] = ApplicationDocument(summary, body, as_of_s, amounts)
         if len(told) > _LISTS * MOST_APPLICATIONS:
             raise ValueError(f"{len(told)} applications in one report")
 
@@ -308,9 +332,14 @@ class ReportReader:
             frame.head,
             nodes=_whole(self._nodes, frame.nodes),
             queues=_whole(self._queues, frame.queues),
-            documents={name: pieces[0] if len(pieces) == 1 else b"".join(pieces) for name, pieces in texts.items()},
+            documents={name: _joined(pieces) for name, pieces in texts.items()},
             applications=applications,
         )
+
+
+def _joined(pieces: Sequence[TextFrame]) -> Text:
+    text, size = b"".join(each.piece for each in pieces), pieces[0].size
+    return PackedText(Page(text, (size,)), 0) if size else text
 
 
 def _put(items: list[_T], changed: Iterable[tuple[int, _T]], most: int) -> None:

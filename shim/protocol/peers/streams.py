@@ -227,7 +227,7 @@ def check_counts(report_untrusted: SubClusterReport) -> None:
         RemoteProtocolError: It has more of something than one sub-cluster may have.
     """
     report = report_untrusted
-    size = sum(len(document.raw) for document in report.applications.values())
+    size = sum(len(document.told) for document in report.applications.values())
     for count, most, what in (
         (len(report.nodes), MOST_NODES, "nodes"),
         (len(report.queues), MOST_QUEUES, "queues"),

@@ -83,7 +83,7 @@ class Backend:
         """Documents to merge, with the size of their sub-clusters."""
         now_s = self.clock.now_s()
         return [
-            PartialDocument(item, document.raw, float(self.view.look(item, now_s).capacity.memory_mib))
+            PartialDocument(item, document.told, float(self.view.look(item, now_s).capacity.memory_mib))
             for item, document in read.documents.items()
         ]
 

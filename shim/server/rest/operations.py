@@ -322,7 +322,7 @@ _LARGE_BYTES = 1024 * 1024
 async def _off_loop_if_large(merge: Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
     """As `_of_parts`; in a thread if there is much to read, so that others have their turn meanwhile."""
     merged = partial(_of_parts, merge, parts, read, part)
-    is_large = sum(len(each.document) for each in parts) > _LARGE_BYTES
+    is_large = sum(len(each.told) for each in parts) > _LARGE_BYTES
     return await asyncio.to_thread(merged) if is_large else merged()
 
 

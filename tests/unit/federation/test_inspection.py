@@ -225,7 +225,7 @@ async def test_the_settings_of_a_node_are_those_of_the_first_that_runs(listed, a
     await server.poll()
     part = server.use_cases.inspection.view.part(SubClusterId("east"), Part.NODES)
     assert part is not None
-    told = replace(part, raw=json.dumps(document).encode())
+    told = replace(part, told=json.dumps(document).encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(server.use_cases.inspection.view), "part", lambda *_: told)
         settings = (await facts_of(server, server.use_cases.inspection)).node_settings

@@ -8,8 +8,9 @@ from random import Random
 import pytest
 import structlog
 
-from shim.domain import told_bounds
+from shim.domain import packed_texts, told_bounds
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.packed_texts import PackedText
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.errors import NeverReachedError, NoAnswerError, RemoteProtocolError
@@ -95,6 +96,34 @@ class Listener:
 
     def failed(self, subcluster, error):
         self.errors.append((subcluster, error))
+
+
+class PackingFederation(Federation):
+    def __init__(self):
+        super().__init__()
+        schedule = PollSchedule(interval_s=2.0, poll=PollSettings(10.0, is_packed=True))
+        self.master = SubClusterPoller(self.manager, self.intake, self.clock, schedule)
+
+
+async def test_a_view_of_packed_rows_is_the_same(monkeypatch):
+    monkeypatch.setattr(packed_texts, "PAGE_BYTES", 200)  # so that documents of this size are packed
+    views = []
+    for each in (Federation(), PackingFederation()):
+        for number in range(20):
+            each.manager.add_application(app(number), "FINISHED" if number % 3 else "RUNNING")
+        await each.master.poll()
+        each.manager.move(app(0), "FINISHED")
+        await each.master.poll()
+        views.append(each.view)
+    plainly, packed = views
+    told = [view.applications.newest_first() for view in views]
+    assert not any(isinstance(each.told, PackedText) for each in told[0])
+    assert any(isinstance(each.told, PackedText) for each in told[1])
+    one, other = ([(each.summary, each.raw, each.amounts) for each in some] for some in told)
+    assert one == other
+    assert isinstance(packed.part(EAST, Part.NODES).told, PackedText)
+    for part in (Part.NODES, Part.SCHEDULER):
+        assert packed.part(EAST, part).raw == plainly.part(EAST, part).raw
 
 
 @pytest.fixture

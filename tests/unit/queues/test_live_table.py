@@ -46,7 +46,7 @@ class World:
 def an_application(number, home="east", state="RUNNING", *, user="ada", queue="root.dev", as_of_s=100.0, **told):
     document = a_document(number, home, state, as_of_s=as_of_s)
     raw = json.dumps(json.loads(document.raw) | told).encode()
-    return document.but(raw=raw, summary=replace(document.summary, user=user, queue=queue))
+    return document.but(told=raw, summary=replace(document.summary, user=user, queue=queue))
 
 
 @st.composite

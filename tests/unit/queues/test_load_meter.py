@@ -76,7 +76,9 @@ def test_starts_of_a_queue_that_the_policy_has_no_more_are_forgotten(view):
 def test_what_has_nothing_but_its_master_for_long_does_not_begin_any_more(view, told, is_beginning):
     document = a_document(1, "east", as_of_s=200.0)
     raw = json.dumps(json.loads(document.raw) | told).encode()
-    view.apply(a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[document.but(raw=raw, amounts=None)]))
+    view.apply(
+        a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[document.but(told=raw, amounts=None)])
+    )
     policy = SharePolicy((FederatedQueue("root.default", order="work"),))
     load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
     assert len(load.queues["root.default"].beginning) == is_beginning
@@ -85,7 +87,7 @@ def test_what_has_nothing_but_its_master_for_long_does_not_begin_any_more(view, 
 @pytest.mark.parametrize(("used", "left"), [(0, 1000.0), (600, 400.0), (999, 249.75), (8000, 2000.0)])
 def test_of_what_an_application_has_used_a_quarter_is_left_at_least(view, used, left):
     document = a_document(1, "east", as_of_s=200.0)
-    document = document.but(raw=json.dumps(json.loads(document.raw) | {"memorySeconds": used}).encode())
+    document = document.but(told=json.dumps(json.loads(document.raw) | {"memorySeconds": used}).encode())
     view.apply(a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[document]))
     meter = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0, expected=lambda _: 1000.0)
     load = meter.measure(SharePolicy((FederatedQueue("root.default", order="work"),)))

@@ -19,7 +19,7 @@ EAST = SubClusterId("east")
 
 def live(number, state="RUNNING", used=0):
     document = a_document(number, "east", state, timestamp=FEDERATION_TIMESTAMP_MS)
-    return document.but(raw=json.dumps(json.loads(document.raw) | {"memorySeconds": used}).encode())
+    return document.but(told=json.dumps(json.loads(document.raw) | {"memorySeconds": used}).encode())
 
 
 class World:
@@ -87,4 +87,4 @@ def test_where_nothing_is_known_nothing_is_noted():
 
 @pytest.mark.parametrize("told", [b"no json", b'{"memorySeconds": "many"}', b'{"memorySeconds": -5}'])
 def test_a_document_that_tells_nothing_of_its_use_counts_as_unused(told):
-    assert World(a_document(1, "east").but(raw=told)).left().left == [100.0]
+    assert World(a_document(1, "east").but(told=told)).left().left == [100.0]

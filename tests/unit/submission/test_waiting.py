@@ -33,7 +33,7 @@ class Federation:
             at_ms = int((now_s + skew_s - age_s) * 1000)
             made = a_document(number, subcluster, state, started_at_ms=at_ms, as_of_s=now_s)
             documents.append(
-                made.but(summary=replace(made.summary, queue=queue), raw=json.dumps({"state": state}).encode())
+                made.but(summary=replace(made.summary, queue=queue), told=json.dumps({"state": state}).encode())
             )
         queues = tuple(
             a_queue_report(path) for path in dict.fromkeys(("root.default", *(row[3] for row in applications)))
@@ -124,7 +124,7 @@ def test_each_counts_those_that_came_after_itself_alone_wherever_they_started():
 
 def test_of_a_time_that_nobody_told_and_of_what_waits_in_heddle_nothing_is_named():
     federation = Federation().tell("west", (2, "RUNNING", 60, PROD))
-    told = a_document(1, EAST, "ACCEPTED", as_of_s=1.0).but(raw=b'{"state":"ACCEPTED"}')
+    told = a_document(1, EAST, "ACCEPTED", as_of_s=1.0).but(told=b'{"state":"ACCEPTED"}')
     for changes in ({"started_at_ms": 0}, {"started_at_ms": -1}):
         federation.view.apply(
             a_report(
@@ -139,5 +139,5 @@ def test_of_a_time_that_nobody_told_and_of_what_waits_in_heddle_nothing_is_named
 
 def test_an_application_of_a_home_that_is_known_no_more_is_asked_about_nowhere():
     federation = Federation()
-    document = a_document(1, "south", "ACCEPTED").but(raw=b'{"state":"ACCEPTED","diagnostics":"soon"}')
+    document = a_document(1, "south", "ACCEPTED").but(told=b'{"state":"ACCEPTED","diagnostics":"soon"}')
     assert "waits in Heddle" in federation.waiting.why(document)

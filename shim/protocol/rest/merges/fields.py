@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from shim.domain.ids import SubClusterId
+from shim.domain.packed_texts import Text, plain
 from shim.domain.told_bounds import MOST
 from shim.errors import NoUsableSubClusterError
 from shim.protocol.wire_values import number
@@ -21,13 +22,18 @@ class PartialDocument:
     """One sub-cluster's document.
 
     Attributes:
-        document: JSON as its ResourceManager answered.
+        told: JSON as its ResourceManager answered; maybe packed.
         weight: Size of the sub-cluster, memory in MiB: how much its percentages count.
     """
 
     subcluster: SubClusterId
-    document: bytes
+    told: Text
     weight: float = 1.0
+
+    @property
+    def document(self) -> bytes:
+        """The answer as it was written."""
+        return plain(self.told)
 
 
 Merge = Callable[[Sequence[PartialDocument]], bytes]

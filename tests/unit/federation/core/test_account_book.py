@@ -26,7 +26,7 @@ def a_view(book=None):
 def told(subcluster, memory, state="RUNNING", *, containers=1, as_of_s=100.0, number=1, started_at_ms=1000):
     known = a_document(number, subcluster, state, as_of_s=as_of_s, started_at_ms=started_at_ms)
     raw = json.loads(known.raw) | {"memorySeconds": memory, "runningContainers": containers}
-    return known.but(raw=json.dumps(raw).encode())
+    return known.but(told=json.dumps(raw).encode())
 
 
 def part(subcluster, memory, state="RUNNING", **more):

@@ -23,7 +23,7 @@ ONE = ApplicationId(1, 1)
 def a_told_document(sequence=1, started_ms=90_000, **members):
     document = a_document(sequence, "east", started_at_ms=started_ms)
     told = {"id": f"application_1_000{sequence}", "startedTime": started_ms, "elapsedTime": 4_000, **members}
-    return document.but(raw=json.dumps(told).encode())
+    return document.but(told=json.dumps(told).encode())
 
 
 def test_started_and_elapsed_time_count_from_the_submission():
@@ -43,7 +43,7 @@ def test_a_members_name_in_a_text_before_the_member_is_not_taken_for_it():
     times.note(ONE, 60_000)
     document = a_told_document()
     raw = b'{"name":"a\\"startedTime\\":7","startedTime":90000}'
-    corrected = times.corrected(document.but(raw=raw))
+    corrected = times.corrected(document.but(told=raw))
     assert json.loads(corrected.raw) == {"name": 'a"startedTime":7', "startedTime": 60_000}
 
 
@@ -311,7 +311,7 @@ def test_of_those_that_wait_the_end_is_shown_and_others_are_not_touched():
     before = index.version
     index.wait(waits)
     assert (index.version, index.waiting, index.unfinished()) == (before, {ONE}, [told])
-    index.wait(waits.but(raw=b"{}"))
+    index.wait(waits.but(told=b"{}"))
     assert index.version > before
     index.end_waiting(ONE, final := a_document(1, "east", "KILLED"))
     assert (index.find(ONE), index.waiting) == (final, frozenset())
@@ -360,7 +360,7 @@ def test_live_bytes_are_those_of_the_documents_that_stand(monkeypatch):
     monkeypatch.setattr(application_index, "MOST_LIVE_BYTES", 1000)
 
     def told(number, size, home="east", state="RUNNING", as_of_s=100.0):
-        return a_document(number, home, state, as_of_s=as_of_s).but(raw=b"x" * size)
+        return a_document(number, home, state, as_of_s=as_of_s).but(told=b"x" * size)
 
     index = an_index()
     for at, size in enumerate((900, 100, 900, 400)):
@@ -383,7 +383,7 @@ def test_live_bytes_are_those_of_the_documents_that_stand(monkeypatch):
 @pytest.mark.parametrize(("size", "is_kept"), [(LONGEST_DOCUMENT, True), (LONGEST_DOCUMENT + 1, False)])
 def test_a_document_is_kept_up_to_a_length(size, is_kept):
     index = an_index()
-    index.take(a_document(1, "east").but(raw=b"x" * size))
+    index.take(a_document(1, "east").but(told=b"x" * size))
     assert (index.find(ONE) is not None) is is_kept
 
 
@@ -435,7 +435,7 @@ def an_index_of(*documents):
 
 def told_again(document, as_of_s, raw=b'{"new":1}'):
     """The same summary, as a poll tells it in which only what nobody decides on has changed."""
-    return document.but(as_of_s=as_of_s, raw=raw)
+    return document.but(as_of_s=as_of_s, told=raw)
 
 
 def test_what_is_told_again_stands_and_answers_change():
@@ -497,7 +497,7 @@ def test_what_an_application_uses_elsewhere_is_shown_when_its_home_tells_again()
     home = a_told_document(memorySeconds=10)
     index.take(home)
     part = replace(home.summary, home_subcluster=WEST, tags=(SPAN_TAG,))
-    index.take(home.but(summary=part, raw=json.dumps({"memorySeconds": 5}).encode()))
+    index.take(home.but(summary=part, told=json.dumps({"memorySeconds": 5}).encode()))
     raw = home.raw.replace(b'"memorySeconds": 10', b'"memorySeconds": 20')
     index.take(told_again(home, 102.0, raw))
     assert json.loads(index.find(ONE).raw)["memorySeconds"] == 25
@@ -512,8 +512,8 @@ def test_only_what_ends_now_ends_by_a_document(state, monkeypatch):
     told = [
         told_again(first, 100.5),
         told_again(first, 100.25),  # asked for before
-        ended.but(summary=replace(ended.summary, tags=(SPAN_TAG,)), raw=b"{}"),
-        ended.but(raw=b"x" * (LONGEST_DOCUMENT + 1)),
+        ended.but(summary=replace(ended.summary, tags=(SPAN_TAG,)), told=b"{}"),
+        ended.but(told=b"x" * (LONGEST_DOCUMENT + 1)),
     ]
     assert [index.take(each) for each in told] == [False] * 4
     assert index.take(ended) is is_final
@@ -521,8 +521,8 @@ def test_only_what_ends_now_ends_by_a_document(state, monkeypatch):
     assert not index.take(ended.but(as_of_s=103.0, summary=replace(ended.summary, name="other")))
     index.disown(a_document(2, "east", "KILLED"))
     assert not index.take(a_document(2, "east", state, as_of_s=200.0))
-    assert not index.take(a_document(3, "west").but(raw=b"x" * 300))
-    assert not index.take(a_document(4, "west").but(raw=b"x" * 300)), "no room"
+    assert not index.take(a_document(3, "west").but(told=b"x" * 300))
+    assert not index.take(a_document(4, "west").but(told=b"x" * 300)), "no room"
 
 
 @pytest.mark.parametrize(

@@ -347,7 +347,7 @@ def test_of_one_cluster_a_bounded_number_of_live_applications_is_kept(view, monk
     assert view.look(WEST, 105.0).running == 1, "others have room of their own"
     view.apply(a_report("east", 9, polled_at_s=110.0, applications=[a_document(5, "east", "FINISHED", as_of_s=110.0)]))
     assert view.applications.find(ApplicationId(1, 5)).summary.state.is_final
-    assert not view.applications.note(a_document(998, "west").but(raw=b"x" * 5001))
+    assert not view.applications.note(a_document(998, "west").but(told=b"x" * 5001))
     assert view.applications.find(ApplicationId(1, 998)) is None
 
 
@@ -356,7 +356,7 @@ def test_bytes_of_live_documents_are_counted_as_they_come_and_go(view, monkeypat
     for turn in range(20):
         first = 100 * turn
         for number in range(first, first + 30):
-            view.applications.note(a_document(number, "east", as_of_s=100.0 + turn).but(raw=b"x" * (100 + turn)))
+            view.applications.note(a_document(number, "east", as_of_s=100.0 + turn).but(told=b"x" * (100 + turn)))
         assert 8 <= view.look(EAST, 200.0).running <= 11
         for number in range(first, first + 30):
             view.applications.note(a_document(number, "east", "FINISHED", as_of_s=100.5 + turn))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shim.domain.packed_texts import packed_rows
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationAmounts
 from shim.errors import RemoteProtocolError
@@ -56,6 +57,20 @@ def rows(draw):
 
 
 @st.composite
+def some_packed(draw, documents):
+    """The same, some of them in pages of a few."""
+    places = sorted(draw(st.sets(st.sampled_from(range(len(documents))))) if documents else ())
+    packed = zip(places, packed_rows(documents[place].raw for place in places), strict=True)
+    told = documents.copy()
+    for place, text in packed:
+        told[place] = told[place].but(told=text)
+    return told
+
+
+texts = st.binary(max_size=40) | st.binary(min_size=1, max_size=40).map(lambda text: next(packed_rows([text])))
+
+
+@st.composite
 def polls(draw):
     """What one poll tells: a part that was not asked for is not in it."""
     parts = draw(st.sets(st.sampled_from(PARTS)))
@@ -65,10 +80,12 @@ def polls(draw):
     size = draw(st.sampled_from((ResourceVector(1, 1), ResourceVector(2, 2, {"gpu": 1}))))
     return a_report(
         "east",
-        documents={part: draw(st.binary(max_size=40)) for part in sorted(parts)},
+        documents={part: draw(texts) for part in sorted(parts)},
         nodes=tuple(a_node_report(f"n{name}:1", size) for name in names),
         queues=tuple(a_queue_report(f"root.{path}", used=size) for path in paths),
-        applications=draw(st.lists(rows(), max_size=8, unique_by=lambda each: each.summary.application_id))
+        applications=draw(
+            st.lists(rows(), max_size=8, unique_by=lambda each: each.summary.application_id).flatmap(some_packed)
+        )
         if is_complete
         else (),
         is_complete=is_complete,
@@ -91,13 +108,13 @@ def test_what_stands_is_told_by_its_number_and_its_bytes_alone():
     writer = ReportWriter()
     first, second = a_document(1, "east"), a_document(2, "east")
     list(writer.frames(a_report("east", 1, applications=(first, second))))
-    again = first.but(raw=b'{"elapsedTime":2}', as_of_s=200.0)
+    again = first.but(told=b'{"elapsedTime":2}', as_of_s=200.0)
     rows_told = [
         f for f in writer.frames(a_report("east", 2, applications=(again, second))) if isinstance(f, RowsFrame)
     ]
-    assert [(f.fresh, f.known, f.raws, f.as_of_s) for f in rows_told] == [
-        ([], [0], [b'{"elapsedTime":2}'], 200.0),
-        ([], [1], [second.raw], 100.0),
+    assert [(f.rows, f.texts, f.as_of_s) for f in rows_told] == [
+        ([0], [b'{"elapsedTime":2}'], 200.0),
+        ([1], [second.raw], 100.0),
     ]
 
 
@@ -130,9 +147,11 @@ def test_frames_are_bounded():
 @pytest.mark.parametrize(
     "frame",
     [
-        RowsFrame("east", 1.0, 0, [], [7], [b"{}"], [None]),
-        RowsFrame("east", 1.0, 0, [], [7, 8], [b"{}"], [None]),
-        RowsFrame("east", 1.0, 0, [(SUMMARIES[1, "RUNNING"], b"{}")], [], [], []),
+        RowsFrame("east", 1.0, 0, [7], [b"{}"], [], [None]),
+        RowsFrame("east", 1.0, 0, [7, 8], [b"{}"], [], [None]),
+        RowsFrame("east", 1.0, 0, [SUMMARIES[1, "RUNNING"]], [b"{}"], [], []),
+        RowsFrame("east", 1.0, 0, [SUMMARIES[1, "RUNNING"]], [1], [(b"", (2,))], [None]),
+        RowsFrame("east", 1.0, 0, [SUMMARIES[1, "RUNNING"]], [-1], [(b"", (2,))], [None]),
         NodesFrame("east", [(1, a_node_report())]),
         NodesFrame("east", [(-1, a_node_report())]),
         ReportEnd(a_report("east"), 1, None),

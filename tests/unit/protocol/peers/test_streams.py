@@ -162,7 +162,7 @@ def test_a_report_has_so_much_of_each_and_no_more(
     monkeypatch: pytest.MonkeyPatch, limit: str, what: str, report: SubClusterReport
 ) -> None:
     if limit == "MOST_LIVE_BYTES":
-        report = replace(report, applications={ONE: a_document(1, "east").but(raw=b"4444")})
+        report = replace(report, applications={ONE: a_document(1, "east").but(told=b"4444")})
     monkeypatch.setattr(f"shim.protocol.peers.streams.{limit}", 2)
     check_counts(report)
     monkeypatch.setattr(f"shim.protocol.peers.streams.{limit}", 1)

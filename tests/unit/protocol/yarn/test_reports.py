@@ -84,7 +84,7 @@ def test_an_answer_without_a_report_tells_no_end():
 )
 def test_a_report_that_is_made_of_a_document_tells_where_the_master_listens(address, host, port):
     known = a_document(1, "east")
-    report = report_of(known.but(raw=json.dumps({"amRPCAddress": address}).encode()))
+    report = report_of(known.but(told=json.dumps({"amRPCAddress": address}).encode()))
     assert (report.host, report.rpc_port) == (host, port)
 
 
@@ -105,7 +105,7 @@ LOGS = "http://node-7.east:8042/node/containerlogs/{}/alice"
 def test_a_report_that_is_made_of_a_document_tells_the_attempt_or_minus_one_as_a_manager_does(logs, attempt):
     uses = {"allocatedMB": 2048, "runningContainers": 2} if attempt != -1 else {"allocatedMB": 0}
     raw = json.dumps({"amContainerLogs": logs} | uses).encode()
-    report = report_of(a_document(1, "east").but(raw=raw))
+    report = report_of(a_document(1, "east").but(told=raw))
     named = report.currentApplicationAttemptId
     assert (named.attemptId, named.application_id) == (attempt, report.applicationId)
     used = report.app_resource_Usage

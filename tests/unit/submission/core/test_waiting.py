@@ -43,7 +43,7 @@ def asking(memory=512, vcores=1, count=1, label=""):
 def document(number=1, state="ACCEPTED", *, name="job", user="alice", home=EAST, since_ms=SINCE_MS, **told):
     made = a_document(number, home, state, started_at_ms=since_ms)
     summary = replace(made.summary, name=name, user=user)
-    return made.but(summary=summary, raw=json.dumps({"state": state} | told).encode())
+    return made.but(summary=summary, told=json.dumps({"state": state} | told).encode())
 
 
 def test_the_scarce_type_is_told_and_who_holds_most_of_it():
@@ -106,7 +106,7 @@ def test_what_may_never_start_is_told_before_what_is_scarce_now():
 
 def test_what_the_resource_manager_says_is_told_where_nothing_else_is_known():
     exchange = recorded_exchange("submit/full_json_ok.get")
-    made = document().but(raw=json.dumps(json.loads(exchange.body)["app"]).encode())
+    made = document().but(told=json.dumps(json.loads(exchange.body)["app"]).encode())
     told = why_it_waits(made, seen(), [], NOW_S)
     assert told.endswith("Application is Activated, waiting for resources to be assigned for AM.")
     assert why_it_waits(document(), seen(), [], NOW_S).endswith("its ResourceManager does not say what is missing")
@@ -179,7 +179,7 @@ def test_odd_values_of_a_document_break_nothing(told):
 
 
 def test_a_document_that_is_none_waits_for_nothing():
-    assert not why_it_waits(document().but(raw=b"[]"), seen(), [], NOW_S)
+    assert not why_it_waits(document().but(told=b"[]"), seen(), [], NOW_S)
 
 
 def test_a_time_beyond_all_calendars_is_left_out():
