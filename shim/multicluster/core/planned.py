@@ -305,10 +305,9 @@ class PlannedSplitter:
         What is meant for the home goes along with the call that is under way, as the next one may be a second away.
         """
         is_home = name in group.eligible and group.eligible[name].is_home
-        for part, is_asked in ((was_queued, True), (count - was_queued, is_home)):
+        for part, is_asked, queued in ((was_queued, True, was_queued), (count - was_queued, is_home, 0)):
             if part > 0:
                 self._numbers += 1
-                queued = part if was_queued and part == was_queued and is_asked else 0
                 group.allocations.append(
                     TentativeAllocation(
                         self._numbers, name, part, part, was_queued=queued, is_asked=is_asked, hosts=Counter(hosts)

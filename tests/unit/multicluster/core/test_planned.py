@@ -129,6 +129,34 @@ def test_what_waits_at_a_scheduler_stays_asked_for_while_it_is_allocated_there()
     assert split.asked() == {WEST: 2}
 
 
+@pytest.mark.parametrize("place", [EAST, WEST])
+@pytest.mark.parametrize(("queued", "started"), [(0, 2), (1, 3), (2, 4), (2, 5), (3, 3)])
+def test_of_what_is_rejected_as_much_stays_asked_for_as_waited_there_before(place, queued, started):
+    """Also where as much again was newly allocated at home, which is asked for at once, too."""
+    split = Split(queued)
+    split.asked()
+    split.plan(may_queue={place})
+    assert split.asked().get(place, 0) == queued
+    split.asked(wanted=started)
+    split.splitter.drain()
+    split.plan({place: started}, may_queue=())
+    proposals = [(each.number, each.count) for each in split.effects(Propose)]
+    assert [count for _, count in proposals] == [count for count in (queued, started - queued) if count]
+    for number, _ in proposals:
+        split.verdict(place, number, 0, Verdict.REJECTED)
+    assert split.asked().get(place, 0) == queued
+
+
+def test_a_request_that_goes_before_anybody_read_of_it_is_told_as_gone_alone():
+    split = Split(2)
+    split.asked()
+    split.effects(PublishRequests)
+    split.asked(wanted=3)
+    split.splitter.drop(KEY)
+    (published,) = split.effects(PublishRequests)
+    assert (published.requests, published.dropped) == ((), (KEY,))
+
+
 def test_where_others_go_first_nothing_waits_any_more():
     split = Split(4)
     split.asked()
