@@ -312,7 +312,7 @@ SLICES = (
         paths=("tests/simulation/test_calibration.py",),
         usual_s=1200,
         marks="versions",
-        options=_ON_CLUSTERS,
+        options=("-v",),  # one process: all share a lab of every version, once nothing is measured any more
         before=_ARCHIVE,
     ),
 )
@@ -346,7 +346,8 @@ def files_of(wanted: Slice, root: Path = ROOT) -> list[str]:
     """Return the slice's files of tests, in the order of its paths; those of a marker are looked for in all files."""
     every = sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
     if wanted.marks in ("main_promise", "versions"):
-        return [file for file in every if f"mark.{wanted.marks}" in (root / file).read_text("utf-8")]
+        marked = [file for file in every if f"mark.{wanted.marks}" in (root / file).read_text("utf-8")]
+        return sorted(marked, key=lambda file: file not in wanted.paths)
     order = {path: place for place, path in enumerate(wanted.paths)}
     own = [file for file in every if _owner(file) is wanted]
     return sorted(own, key=lambda file: min(order[path] for path in order if file.startswith(path)))

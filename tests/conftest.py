@@ -5,7 +5,7 @@ import gc
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import uvloop
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import Phase, settings
 
-from shim.lab import Lab, LabSpec
+from shim.lab import SUPPORTED_VERSIONS, Cluster, Lab, LabSpec
 from tests.doubles.postgresql import LocalPostgreSQL, PostgreSQLMissingError
 from tests.doubles.public_data import DATA_VARIABLE, has_data
 from tests.support.kdc import KDCMissingError, LocalKDC
@@ -158,6 +158,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(tmp_path_factory.mktemp("lab")) as shared:
         shared.up(LabSpec.of())
         yield shared
+
+
+@pytest.fixture(scope="session")
+def cluster_of_version(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Cluster]]:
+    """A cluster of one node of each supported Hadoop, in one lab that the session shares as it does `lab`."""
+    names = [cluster.id for cluster in LabSpec.of(clusters=len(SUPPORTED_VERSIONS)).clusters]
+    hadoop = ",".join(f"{name}={version}" for name, version in zip(names, SUPPORTED_VERSIONS, strict=True))
+    with Lab(tmp_path_factory.mktemp("versions")) as shared:
+        shared.up(LabSpec.of(clusters=len(names), nodes=1, hadoop=hadoop))
+        yield {version: shared.cluster(name) for name, version in zip(names, SUPPORTED_VERSIONS, strict=True)}
 
 
 @pytest.fixture

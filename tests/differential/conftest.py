@@ -7,13 +7,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
-from shim.lab import Lab, LabSpec
+from shim.lab import DEFAULT_VERSION, SUPPORTED_VERSIONS, Cluster, Lab, LabSpec
 from tests.support.raw_http import RawAnswer, RawRequest, exchange
 
 APPS = "/ws/v1/cluster/apps"
@@ -145,26 +146,33 @@ def make_history(url: str) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def clusters(
-    tmp_path_factory: pytest.TempPathFactory, *, count: int, hadoop: str = "3.4.2"
-) -> Iterator[dict[str, str]]:
+def clusters(tmp_path_factory: pytest.TempPathFactory, *, count: int) -> Iterator[dict[str, str]]:
     """Addresses of ResourceManagers by cluster: of a lab that is started, or those in `HEDDLE_TEST_MANAGERS`."""
     running = os.environ.get("HEDDLE_TEST_MANAGERS", "").split(",")
     if len(running) >= count and all(running):
         yield dict(zip(("east", "west"), running[:count], strict=False))
         return
     with Lab(tmp_path_factory.mktemp("differential")) as started:
-        started.up(LabSpec.of(clusters=count, nodes=1, hadoop=hadoop, hosts="loopback"))
+        started.up(LabSpec.of(clusters=count, nodes=1, hosts="loopback"))
         yield {name: started.cluster(name).url for name in ("east", "west")[:count]}
 
 
-def _pair(tmp_path_factory: pytest.TempPathFactory, *, count: int, hadoop: str = "3.4.2") -> Iterator[Pair]:
-    with clusters(tmp_path_factory, count=count, hadoop=hadoop) as managers:
+def _pair(tmp_path_factory: pytest.TempPathFactory, *, count: int) -> Iterator[Pair]:
+    with clusters(tmp_path_factory, count=count) as managers:
         made = tuple(item for url in managers.values() for item in make_history(url))
-        with HeddleInAThread(tmp_path_factory.mktemp("heddle"), managers) as url:
-            pair = Pair(tuple(managers.values()), url, made)
-            wait_until(lambda: _is_known(pair), "Heddle knows every application")
+        with pair_over(tmp_path_factory, managers, made) as pair:
             yield pair
+
+
+@contextlib.contextmanager
+def pair_over(
+    tmp_path_factory: pytest.TempPathFactory, managers: dict[str, str], made: tuple[str, ...]
+) -> Iterator[Pair]:
+    """Heddle over clusters that run, once it knows every application there."""
+    with HeddleInAThread(tmp_path_factory.mktemp("heddle"), managers) as url:
+        pair = Pair(tuple(managers.values()), url, made)
+        wait_until(lambda: _is_known(pair), "Heddle knows every application")
+        yield pair
 
 
 def _is_known(pair: Pair) -> bool:
@@ -184,7 +192,23 @@ def federation_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair
     yield from _pair(tmp_path_factory, count=2)
 
 
-@pytest.fixture(scope="module", params=["2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0"])
-def federation_of_a_version(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+@pytest.fixture(scope="session")
+def history_of_version(cluster_of_version: Mapping[str, Cluster]) -> Mapping[str, tuple[str, ...]]:
+    """The applications of each version's cluster; they settle side by side."""
+    with ThreadPoolExecutor(len(cluster_of_version)) as workers:
+        made = workers.map(make_history, [cluster.url for cluster in cluster_of_version.values()])
+        return dict(zip(cluster_of_version, made, strict=True))
+
+
+@pytest.fixture(scope="module", params=[version for version in SUPPORTED_VERSIONS if version != DEFAULT_VERSION])
+def federation_of_a_version(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    cluster_of_version: Mapping[str, Cluster],
+    history_of_version: Mapping[str, tuple[str, ...]],
+) -> Iterator[Pair]:
     """Heddle over one ResourceManager of each other Hadoop."""
-    yield from _pair(tmp_path_factory, count=1, hadoop=request.param)
+    version: str = request.param
+    managers = {"east": cluster_of_version[version].url}
+    with pair_over(tmp_path_factory, managers, history_of_version[version]) as pair:
+        yield pair

@@ -1,35 +1,31 @@
-"""One address in front of Hadoop 2.10, 3.3 and 3.5: every read answers, in the form of 3.4."""
+"""One address in front of every supported Hadoop: every read answers, in the form of 3.4."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from shim.lab import Lab, LabSpec
-from tests.differential.conftest import APPS, HeddleInAThread, Pair, json_of, make_history, wait_until
+from shim.lab import SUPPORTED_VERSIONS, Cluster
+from tests.differential.conftest import APPS, Pair, json_of, pair_over, wait_until
 from tests.support.raw_http import RawRequest, exchange
 
 pytestmark = [pytest.mark.lab, pytest.mark.versions]
 
 BASE = "/ws/v1/cluster"
-VERSIONS = ("2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0")
 
 
 @pytest.fixture(scope="module")
-def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+def mixed(
+    tmp_path_factory: pytest.TempPathFactory,
+    cluster_of_version: Mapping[str, Cluster],
+    history_of_version: Mapping[str, tuple[str, ...]],
+) -> Iterator[Pair]:
     """A cluster of each version."""
-    spec = LabSpec.of(clusters=len(VERSIONS), nodes=1)
-    names = [cluster.id for cluster in spec.clusters]
-    hadoop = ",".join(f"{name}={version}" for name, version in zip(names, VERSIONS, strict=True))
-    with Lab(tmp_path_factory.mktemp("mixed")) as started:
-        started.up(LabSpec.of(clusters=len(VERSIONS), nodes=1, hadoop=hadoop))
-        urls = {name: started.cluster(name).url for name in names}
-        made = tuple(item for url in urls.values() for item in make_history(url))
-        with HeddleInAThread(tmp_path_factory.mktemp("heddle"), urls) as heddle:
-            pair = Pair(tuple(urls.values()), heddle, made)
-            wait_until(lambda: len(_listed(heddle)) >= len(made), "every application is listed")
-            yield pair
+    managers = {cluster.id: cluster.url for cluster in cluster_of_version.values()}
+    made = tuple(item for history in history_of_version.values() for item in history)
+    with pair_over(tmp_path_factory, managers, made) as pair:
+        yield pair
 
 
 def _listed(url: str) -> list[Any]:
@@ -70,9 +66,9 @@ def test_lists_hold_the_applications_and_nodes_of_every_version(mixed: Pair):
     assert {app["id"] for app in _listed(mixed.heddle)} >= set(mixed.applications)
     assert json_of(mixed.heddle, f"{APPS}?user=nobody") == {"apps": {}}
     nodes: Any = json_of(mixed.heddle, f"{BASE}/nodes")
-    assert {node["version"] for node in nodes["nodes"]["node"]} == set(VERSIONS)
+    assert {node["version"] for node in nodes["nodes"]["node"]} == set(SUPPORTED_VERSIONS)
     metrics: Any = json_of(mixed.heddle, f"{BASE}/metrics")
-    assert metrics["clusterMetrics"]["activeNodes"] == len(VERSIONS)
+    assert metrics["clusterMetrics"]["activeNodes"] == len(SUPPORTED_VERSIONS)
 
 
 def test_every_application_can_be_read_by_id(mixed: Pair):

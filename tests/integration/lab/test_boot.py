@@ -137,17 +137,12 @@ def test_a_fair_scheduler_boots_too(fresh_lab):
 
 @pytest.mark.versions
 @pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
-def test_every_supported_version_boots_and_runs_an_application(version, fresh_lab, submit, reaches):
-    east = fresh_lab(clusters=1, hadoop=version).cluster("east")
-    assert get(east, "info")["clusterInfo"]["resourceManagerVersion"] == version
-    id_ = submit(east.url, os.environ.get("USER", "ada"), "sleep 0")
+def test_every_supported_version_boots_and_runs_an_application(version, cluster_of_version, submit, reaches):
+    """All in one lab: so versions mix."""
+    cluster = cluster_of_version[version]
+    assert get(cluster, "info")["clusterInfo"]["resourceManagerVersion"] == version
+    assert [node["version"] for node in nodes_of(cluster)] == [version]
+    id_ = submit(cluster.url, os.environ.get("USER", "ada"), "sleep 0")
     # a master that ends without having registered has failed: its container has run, which is what is asked here
-    reaches(lambda: get(east, f"apps/{id_}")["app"]["state"], wanted="FAILED")
-    assert "exited with  exitCode: 0" in get(east, f"apps/{id_}")["app"]["diagnostics"]
-
-
-@pytest.mark.versions
-def test_versions_mix_in_one_lab(fresh_lab):
-    lab = fresh_lab(clusters=3, hadoop="east=2.10.2,west=3.1.1,north=3.5.0")
-    versions = {id_: get(c, "info")["clusterInfo"]["resourceManagerVersion"] for id_, c in lab.clusters.items()}
-    assert versions == {"east": "2.10.2", "west": "3.1.1", "north": "3.5.0"}
+    reaches(lambda: get(cluster, f"apps/{id_}")["app"]["state"], wanted="FAILED")
+    assert "exited with  exitCode: 0" in get(cluster, f"apps/{id_}")["app"]["diagnostics"]

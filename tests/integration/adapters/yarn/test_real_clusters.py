@@ -19,6 +19,7 @@ from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPollers
 from shim.federation.polling import PollSettings
 from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.lab import SUPPORTED_VERSIONS
 from shim.ports.resource_manager import RestRequest
 from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.core.home import choose_home
@@ -32,11 +33,11 @@ JSON = (("Content-Type", "application/json"),)
 
 
 class Front:
-    """What Heddle knows of the cluster `east` of a lab."""
+    """What Heddle knows of one cluster of a lab; it calls it `east`."""
 
-    def __init__(self, lab):
+    def __init__(self, cluster):
         self.clock = SystemClock()
-        self.found = read_folder(lab.cluster("east").conf_dir)
+        self.found = read_folder(cluster.conf_dir)
         self.manager = RestResourceManager(EAST, self.found.web, usual(RestSettings))
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=2.0))
         self.states = []
@@ -88,8 +89,8 @@ class Front:
 
 
 @asynccontextmanager
-async def watching(lab):
-    front = Front(lab)
+async def watching(cluster):
+    front = Front(cluster)
     front.heartbeats.start()
     try:
         await front.heartbeats.first_polls()
@@ -111,7 +112,7 @@ async def in_a_thread(call, *arguments):
 
 
 async def test_a_real_cluster_is_known_after_one_poll(lab):
-    async with watching(lab) as front:
+    async with watching(lab.cluster("east")) as front:
         await until(lambda: front.state() is SubClusterState.RUNNING)
         seen = front.view.look(EAST, front.clock.now_s())
         assert seen.capacity == ResourceVector(8192, 8)
@@ -135,7 +136,7 @@ def is_final(document):
 
 
 async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
-    async with watching(lab) as front:
+    async with watching(lab.cluster("east")) as front:
         application_id = await front.submit(1)
         await front.kill(application_id)
         await until(lambda: is_final(front.view.applications.find(application_id)))
@@ -149,7 +150,7 @@ async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
 
 async def test_a_killed_and_restarted_resource_manager_never_ends_an_application(fresh_lab):
     lab = fresh_lab(clusters=1, nodes=1)
-    async with watching(lab) as front:
+    async with watching(lab.cluster("east")) as front:
         application_id = await front.submit(1)
         await until(lambda: front.is_stored(application_id))
         started_on_ms = front.view.look(EAST, front.clock.now_s()).started_on_ms
@@ -175,7 +176,7 @@ async def test_a_killed_and_restarted_resource_manager_never_ends_an_application
 
 async def test_a_paused_resource_manager_keeps_nobody_waiting(fresh_lab):
     lab = fresh_lab(clusters=1, nodes=1)
-    async with watching(lab) as front:
+    async with watching(lab.cluster("east")) as front:
         application_id = await front.submit(1)
         await until(lambda: application_id in front.view.applications.live(EAST))
         await in_a_thread(lab.pause, "east-rm")
@@ -194,7 +195,7 @@ async def test_a_paused_resource_manager_keeps_nobody_waiting(fresh_lab):
 
 async def test_a_standby_takes_over_and_is_followed(fresh_lab):
     lab = fresh_lab(clusters=1, nodes=1, standby=True)
-    async with watching(lab) as front:
+    async with watching(lab.cluster("east")) as front:
         assert len(front.found.web) == 2
         await until(lambda: front.state() is SubClusterState.RUNNING)
         application_id = await front.submit(1)
@@ -210,10 +211,9 @@ async def test_a_standby_takes_over_and_is_followed(fresh_lab):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("hadoop", ["2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0"])
-async def test_every_version_is_read(fresh_lab, hadoop):
-    lab = fresh_lab(clusters=1, nodes=1, hadoop=hadoop)
-    async with watching(lab) as front:
+@pytest.mark.parametrize("hadoop", SUPPORTED_VERSIONS)
+async def test_every_version_is_read(cluster_of_version, hadoop):
+    async with watching(cluster_of_version[hadoop]) as front:
         await until(lambda: front.state() is SubClusterState.RUNNING and not front.view.late(front.clock.now_s()))
         application_id = await front.submit(1)
         await until(lambda: application_id in front.view.applications.live(EAST))
