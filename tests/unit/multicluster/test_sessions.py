@@ -6,7 +6,8 @@ import pytest
 
 from shim.domain.allocations import SessionRequest
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.multicluster.core import LedgerEvent
+from shim.errors import NoAnswerError
+from shim.multicluster.core import LedgerEvent, SessionLost
 from shim.multicluster.sessions import SessionSettings, SessionWorker
 from shim.multicluster.unmanaged import Opened
 from shim.ports.multicluster_store import RemoteSession
@@ -19,28 +20,31 @@ SLOW = usual(SessionSettings, beat_s=3600.0)
 
 
 class Login:
-    """A scheduler that has nothing to tell."""
+    """A scheduler that has nothing to tell, or does not answer."""
 
     def __init__(self) -> None:
         self.calls = 0
+        self.is_silent = False
 
     async def call(self, _method: str, _payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:
         del timeout_s
         self.calls += 1
+        if self.is_silent:
+            raise NoAnswerError(WEST, "it is silent")
         return RPCAnswer(b"")
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def a_worker(login: Login, told: list[LedgerEvent]) -> SessionWorker:
+def a_worker(login: Login, told: list[LedgerEvent], clock: FakeClock | None = None) -> SessionWorker:
     async def opening() -> Opened:
         return Opened(RemoteSession(ApplicationId(1, 1), WEST, EAST, "ada"), login, (), ())
 
     async def keep(*_kept: object) -> None:
         """Nothing is kept."""
 
-    return SessionWorker(WEST, opening, told.append, keep, FakeClock(), SLOW)
+    return SessionWorker(WEST, opening, told.append, keep, clock or FakeClock(), SLOW)
 
 
 @pytest.mark.parametrize("turns", range(8))
@@ -71,4 +75,27 @@ async def test_what_is_to_be_said_is_said_before_the_beat():
     for _ in range(10):
         await asyncio.sleep(0)
     assert login.calls == 1
+    await worker.stop()
+
+
+async def test_who_is_silent_is_given_up_once_it_was_not_heard_for_so_long_whenever_that_began():
+    login, told, clock = Login(), list[LedgerEvent](), FakeClock()
+    worker = a_worker(login, told, clock)
+    worker.start()
+    await worker.opened
+
+    async def says_after(seconds: float) -> None:
+        await clock.advance(seconds)
+        worker.say(SessionRequest(serial=1, response_id=0))
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    lasts_s = SLOW.lost_after_s
+    for _ in range(3):
+        await says_after(0.9 * lasts_s)
+    login.is_silent = True
+    await says_after(0.9 * lasts_s)
+    assert SessionLost not in map(type, told)
+    await says_after(0.2 * lasts_s)
+    assert [type(each) for each in told].count(SessionLost) == 1
     await worker.stop()

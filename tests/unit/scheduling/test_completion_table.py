@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.scheduling.completion_table import CompletionTable, allocation_grid, build_forecast, simulate_run
+from shim.scheduling.completion_table import (
+    CompletionTable,
+    JobForecast,
+    allocation_grid,
+    build_forecast,
+    simulate_run,
+)
 from shim.scheduling.former_runs import FormerStage
 from shim.simulation.engine import seeded
 from tests.support.examples import examples
@@ -33,6 +39,19 @@ def test_between_two_buckets_the_line_through_them_counts():
         0.0,
         0.0,
     ]
+
+
+@pytest.mark.parametrize(("count", "every"), [(50, 1), (799, 1), (800, 2), (1200, 3)])
+def test_of_a_large_stage_an_event_is_as_many_ends_as_make_four_hundred_of_them(count, every):
+    run = simulate_run((FormerStage((1.0,), count),), 1, seeded(1, "run").randrange)
+    assert [round(part * count) for _, (part,) in run.events] == [*range(0, count, every), count]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_part_of_a_stage_that_has_ended_is_of_its_tasks_and_none_of_one_without(count):
+    forecast = JobForecast((FormerStage((10.0,), count), FormerStage((10.0,), 0)))
+    for done in range(count + 2):
+        assert forecast.progress((done, 0))[1] == (min(1.0, done / count), 0.0)
 
 
 @pytest.mark.parametrize(("most", "grid"), [(1, (1,)), (5, (1, 2, 3, 4, 5)), (16, (1, 2, 3, 4, 6, 8, 10, 12, 15, 16))])

@@ -18,6 +18,7 @@ from shim.scheduling.durations import (
     wider_key,
     work_left,
 )
+from shim.scheduling.former_runs import FormerStage
 from tests.doubles.reports import a_document
 
 LENGTHS_S = (1.0, 10.0, 100.0)
@@ -249,6 +250,19 @@ def test_the_last_run_is_known_by_queue_and_key_with_how_many_there_were():
     assert runs.of("root.a", "job") == FormerRun(containers=2, container_s=6.0, runs=2)
     assert runs.of("root.b", "job") == FormerRun(containers=1, container_s=3.0, runs=1)
     assert runs.of("root.a", "other") is None
+
+
+def test_a_run_that_has_a_number_in_its_name_teaches_what_others_of_that_name_take_and_are():
+    runs, stages = FormerRuns(), (FormerStage((10.0,), 4),)
+    runs.observe("root.a", "ada SPARK daily 7", 4, 10.0)
+    runs.observe_stages("root.a", "ada SPARK daily 7", stages)
+    runs.observe_stages("root.a", "ada SPARK hourly", stages)
+    for key, is_known in {"ada SPARK daily 7": 1, "ada SPARK daily 8": 1, "bob SPARK daily 7": 0}.items():
+        assert (runs.of("root.a", key) is not None, runs.stages_of("root.a", key)) == (is_known, stages * is_known)
+        assert runs.stages_of("root.b", key) == ()
+    named = {"ada SPARK daily 7", "ada SPARK daily #", "ada SPARK hourly"}
+    assert {key for _, key in runs.changed()} == named
+    assert runs.changed() == {}
 
 
 @pytest.mark.parametrize(("job_key", "containers"), [("", 3), ("job", 0)])

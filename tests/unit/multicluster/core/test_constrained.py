@@ -67,6 +67,9 @@ def test_the_home_is_asked_for_what_its_nodes_can_hold_and_others_for_the_rest()
     assert split(4, *capacities) == {EAST: 2, WEST: 2}
     assert split(9, *capacities) == {EAST: 6, WEST: 3}, "what no node is left for waits at home"
     assert split(2, *capacities, held={EAST: {WEB: 1, WEB | {"x"}: 1, frozenset({"y"}): 1}}) == {WEST: 2}
+    two = replace(APART, most_a_node=2)
+    assert split(9, *capacities, placement=two, held={WEST: {WEB: 1}}) == {EAST: 4, WEST: 5}
+    assert split(12, *capacities, placement=two, held={WEST: {WEB: 1}}) == {EAST: 7, WEST: 5}
     assert split(4, a_room(EAST, 1), a_room(WEST, 9), placement=PlacementConstraint(is_local=True)) == {
         EAST: 1,
         WEST: 3,

@@ -541,13 +541,16 @@ def test_a_rejected_part_ends_the_try_at_once_if_none_of_it_is_held():
     gang_talk.tell(rejected)
     gang_talk.calls(passed_s=0.1)
     assert gang_talk.asked() == 0
-    assert "tried again in" in splitter.demands[GANG_KEY].gang.text
+    assert "tried again in 2 s" in splitter.demands[GANG_KEY].gang.text
     gang_talk.calls(passed_s=2.0)
     assert gang_talk.asked() == 4, "soon: the next report may show room for all"
     gang_talk.calls(elsewhere=gang_talk.grants(1))
     gang_talk.tell(rejected)
     assert gang_talk.asked() > 0, "the rest may come within the limit"
-    assert "1 are granted and held" in splitter.demands[GANG_KEY].gang.text
+    for passed_s in (1, 11):
+        told = f"1 are granted and held, for {LIMIT_S - passed_s:.0f} s more at most; 1 tries"
+        assert told in splitter.demands[GANG_KEY].gang.text
+        gang_talk.calls(passed_s=10.0)
 
 
 def test_an_attempt_without_a_gang_is_given_what_comes():
