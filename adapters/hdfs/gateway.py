@@ -28,6 +28,7 @@ import msgspec
 from shim.errors import HeddleError
 from shim.ports.web_tickets import TicketProof
 from shim.protocol.hrpc.sasl import SASLError
+from shim.protocol.wire_values import UNREADABLE
 
 _PREFIX = "/webhdfs/v1"
 _SCHEMES = {"webhdfs": "http", "swebhdfs": "https"}
@@ -133,7 +134,7 @@ class Gateway:
             return ()
         try:
             return msgspec.json.decode(body, type=_Listing).FileStatuses.FileStatus
-        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        except UNREADABLE as exc:
             raise OSError(errno.EIO, f"{self._origin} does not list folders as WebHDFS does") from exc
 
     def part(self, path: str, offset: int, count: int) -> bytes:
@@ -256,7 +257,7 @@ def _refusal(answer: httpx.Response, user: str) -> str:
     """The reason for a status in words, without what the gateway says: it is for whoever asked Heddle."""
     try:
         named = msgspec.json.decode(answer.content, type=_Refusal).RemoteException.exception
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         named = ""
     known = {
         "AccessControlException": f"does not let {user} read them",

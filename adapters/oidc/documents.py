@@ -14,6 +14,7 @@ import httpx
 import msgspec
 
 from shim.ports.identity_provider import BadTokenError, ProviderUnavailableError
+from shim.protocol.wire_values import UNREADABLE
 
 _WITHIN_S = 5.0
 _MOST_BYTES = 256 * 1024
@@ -106,7 +107,7 @@ def _basic(name: str, password: str) -> str:
 def _object(body_untrusted: bytes) -> Mapping[str, Any]:
     try:
         found: dict[str, Any] = msgspec.json.decode(body_untrusted, type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise ProviderUnavailableError(f"the identity provider's answer is no JSON object: {exc}") from exc
     return found
 

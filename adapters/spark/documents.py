@@ -14,6 +14,7 @@ import msgspec
 
 from shim.domain.job_graphs import CountedStages, JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError
+from shim.protocol.wire_values import UNREADABLE
 
 MAX_STAGES = 1_000
 MAX_TASKS = 1_000_000
@@ -65,7 +66,7 @@ def decoded(body: bytes, kind: type[_Document]) -> _Document:
     """
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise MalformedJobGraphError("the driver's web service answers with what is no document of Spark") from error
 
 

@@ -41,7 +41,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, UnavailableError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.queries import parse_query
-from shim.protocol.wire_values import rows_of
+from shim.protocol.wire_values import UNREADABLE, rows_of
 
 _PAGE = re.compile(r"/proxy/(?P<application>application_[0-9]{1,19}_[0-9]{1,10})(?P<rest>/.*)?")
 _RUNNING = "RUNNING"
@@ -320,7 +320,7 @@ def _read(answer: RestAnswer, kind: type[_Document]) -> _Document:
         raise _NotOurPageError(f"its ResourceManager answers {answer.status} when asked where it is")
     try:
         return msgspec.json.decode(answer.body, type=kind, strict=False)
-    except msgspec.DecodeError as exc:
+    except UNREADABLE as exc:
         raise _NotOurPageError("its ResourceManager tells of its attempt what is not understood") from exc
 
 
@@ -328,7 +328,7 @@ def _number_of(row: msgspec.Raw) -> int:
     """Number of an attempt; 0 for a row that cannot be read, which costs itself alone."""
     try:
         return msgspec.json.decode(row, type=_Attempt, strict=False).id
-    except msgspec.ValidationError:
+    except UNREADABLE:
         return 0
 
 

@@ -34,7 +34,7 @@ from adapters.yarn.web_session import (
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
-from shim.protocol.wire_values import WireNumber, whole
+from shim.protocol.wire_values import UNREADABLE, WireNumber, whole
 
 __all__ = ["RestResourceManager", "RestSettings"]
 
@@ -271,7 +271,7 @@ def _without_query(url: str) -> str:
 def _read_info(answer: RestAnswer) -> _Info | None:
     try:
         return msgspec.json.decode(answer.body, type=_InfoAnswer, strict=False).clusterInfo
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
 
 

@@ -29,7 +29,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
-from shim.protocol.wire_values import several
+from shim.protocol.wire_values import UNREADABLE, several
 from shim.protocol.yarn.log_text import LogText, told_by_node
 
 MOST_TAIL_BYTES = 1024 * 1024
@@ -125,7 +125,7 @@ class ContainerLogs:
             raise HomeUnreachableError(f"sub-cluster {place} does not answer: {exc.reason}") from exc
         try:
             told = msgspec.json.decode(answer.body, type=_Container)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             told = _Container()
         node = _SCHEME.sub("", told.nodeHttpAddress or told.logUrl, count=1).partition("/")[0]
         if answer.status != _OK or not node:
@@ -159,7 +159,7 @@ def _files_of(answer: RestAnswer) -> list[LogFile]:
     """Names and sizes, by whichever form a Hadoop has; what is no name of a file is left out."""
     try:
         told = msgspec.json.decode(answer.body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return []
     found = [LogFile(name, _size(each.get("fileSize"))) for each in _file_objects(told) if (name := _name(each))]
     return found[:_MOST_FILES]

@@ -9,7 +9,7 @@ import msgspec
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
 from shim.domain.wishes import WorkLeft, job_times
-from shim.protocol.wire_values import whole
+from shim.protocol.wire_values import UNREADABLE, whole
 
 ApplicationWork = Callable[[], WorkLeft | None]
 """Tells what is left of an application; None where nothing was learnt."""
@@ -97,7 +97,7 @@ def _by_progress(document: ApplicationDocument, now_s: float) -> tuple[float, st
     """The end if it goes on as fast as until now."""
     try:
         members: dict[str, Any] = msgspec.json.decode(document.raw, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     progress, launch = members.get("progress"), members.get("launchTime")
     launched_ms = whole(launch if isinstance(launch, int | float) else 0) or document.summary.started_at_ms

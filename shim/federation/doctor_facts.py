@@ -10,6 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.federation.kerberos_findings import KerberosFacts
 from shim.federation.queue_findings import QueueFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts
+from shim.protocol.wire_values import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,6 @@ def decode_settings(body: bytes) -> Mapping[str, HadoopSetting] | None:
     """Read a `/conf` in JSON; None if it is none."""
     try:
         properties = msgspec.json.decode(body, type=_ConfDocument).properties
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return None
     return {each.key: HadoopSetting(each.value or "", each.isFinal) for each in properties}

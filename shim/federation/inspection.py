@@ -28,7 +28,7 @@ from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.state_store import StateStore
-from shim.protocol.wire_values import WireNumber, whole
+from shim.protocol.wire_values import UNREADABLE, WireNumber, whole
 
 _WHO = "/ws/v1/cluster/userinfo"
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
@@ -342,7 +342,7 @@ class Inspection:
             return ""
         try:
             told = msgspec.json.decode(answer.body, type=_UserInfo) if answer.status == _OK else None
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return None
         return told.requestedUser[:_LONGEST_NAME] or None if told is not None else None
 
@@ -362,7 +362,7 @@ class Inspection:
             return ""
         try:
             listed = msgspec.json.decode(document.raw, type=_NodesDocument).nodes
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return ""
         found = [] if listed is None else listed.node
         nodes = found if isinstance(found, list) else [found]  # Hadoop 2 writes a list of one as its element
@@ -417,7 +417,7 @@ def _ended(document: ApplicationDocument) -> EndedApplication | None:
     """Times of an application that ended; None if its ResourceManager does not tell what it used."""
     try:
         told = _TIMES.decode(document.raw)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return None
     arrived_s, launched_s = whole(told.startedTime) / 1000, whole(told.launchTime) / 1000
     mib_s = whole(told.memorySeconds)

@@ -19,7 +19,7 @@ from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer,
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import ApplicationReader, application_document, application_objects, node_objects
-from shim.protocol.wire_values import MOST_AT_ONCE, are_plain, are_text, plain_pieces, rows_in_slices
+from shim.protocol.wire_values import MOST_AT_ONCE, UNREADABLE, are_plain, are_text, plain_pieces, rows_in_slices
 
 PROBE_USER = "heddle-doctor"
 """In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
@@ -131,7 +131,7 @@ async def ask_setting(manager: ResourceManager, name: str, *, timeout_s: float) 
         return ""
     try:
         told = msgspec.json.decode(answer.body, type=_Setting, strict=False)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return ""
     listed = [*told.properties, *([] if told.property is None else [told.property])]
     return next((each.value or "" for each in listed if each.key == name), "")

@@ -11,6 +11,7 @@ from shim.errors import LabError
 from shim.lab.layout import ClusterLayout
 from shim.lab.processes import ProcessIdentity
 from shim.lab.spec import STATE_FILE, ClusterSpec, LabSpec, Tuning
+from shim.protocol.wire_values import UNREADABLE
 
 __all__ = ["STATE_FILE", "ClusterRecord", "DaemonRecord", "LabState", "read_state", "write_state"]
 
@@ -92,7 +93,7 @@ def read_state(folder: Path) -> LabState | None:
         raise LabError(f"{path}: {exc.strerror}") from exc
     try:
         state = msgspec.json.decode(data, type=LabState)
-    except msgspec.MsgspecError as exc:
+    except UNREADABLE as exc:
         raise LabError(f"{path} is not a lab's state ({exc}): end its processes and remove the folder") from exc
     if state.format != _FORMAT:
         raise LabError(f"{path} has format {state.format}, this Heddle writes {_FORMAT}: use the Heddle that made it")

@@ -25,7 +25,7 @@ from shim.federation.core.federation_view import FederationView, SubClusterView,
 from shim.multicluster.core import ClusterCapacity
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
-from shim.protocol.wire_values import whole
+from shim.protocol.wire_values import UNREADABLE, whole
 
 _RUNNING = "RUNNING"
 
@@ -242,7 +242,7 @@ class Epochs:
             if answer.status != _OK:
                 return None
             document = msgspec.json.decode(answer.body, type=_Document)
-        except (HeddleError, msgspec.DecodeError):
+        except (HeddleError, *UNREADABLE):
             return None
         told = {each.key: each.value for each in document.properties if each.key in {_KEY, _HANDLER}}
         self._handlings[subcluster] = _HANDLINGS.get(told.get(_HANDLER) or "", ConstraintHandling.NONE)

@@ -25,6 +25,8 @@ T = TypeVar("T")
 WireNumber = int | float | str | bool | None
 """A number as some version of Hadoop, or somebody who poses as one, writes it."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading JSON of others raises: to what is deep, or no UTF-8, a decoder says something else than to all else."""
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 _BARE = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+"[^"NI-]*+)++|(?<![\w"])(-?)(?:(NaN)|INF\w*|Infinity)(?![\w"])')
 _SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity", b"\\ud", b"\\uD")
@@ -220,7 +222,7 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw, what: s
     """
     try:
         return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         beginning = bytes(memoryview(raw)[:80])
         raise RemoteProtocolError(f"the {what} document is not readable: {exc}; it begins {beginning!r}") from exc
 
@@ -231,7 +233,7 @@ def is_document(body: bytes) -> bool:
         return False
     try:
         msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return False
     return is_text(body)
 

@@ -32,6 +32,7 @@ from shim.federation.rm_questions import ask_application, ask_attempts
 from shim.federation.unplaced import unplaced_document
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.protocol.rest import submission_context
+from shim.protocol.wire_values import UNREADABLE
 from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.resending import Resending
@@ -336,7 +337,7 @@ def _has_begun(subcluster: SubClusterId, application: bytes, attempts: bytes) ->
     try:
         about = msgspec.json.decode(application, type=_Begun)
         told = msgspec.json.decode(attempts, type=_AttemptsAnswer).appAttempts
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise MalformedAnswerError(subcluster, f"attempts cannot be read: {exc}") from exc
     found = None if told is None else told.appAttempt
     each = found if isinstance(found, list) else [] if found is None else [found]

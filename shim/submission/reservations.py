@@ -24,6 +24,7 @@ from shim.errors import ResourceManagerError
 from shim.federation.rm_questions import reservation_lists
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest import submission_context
+from shim.protocol.wire_values import UNREADABLE
 from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 
@@ -112,7 +113,7 @@ def _deadline_told(body_untrusted: bytes, reservation: str) -> int | None:
         return None
     try:
         told = msgspec.json.decode(body_untrusted)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return None
     definitions = (
         each.get("reservation-definition") for each in _listed(told) if each.get("reservation-id") == reservation

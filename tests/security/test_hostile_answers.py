@@ -115,6 +115,25 @@ async def test_nor_is_the_answer_to_a_change_anything_else(endpoint):
         harmless(answer)
 
 
+DEEP, NO_TEXT = b'{"a":' + b"[" * 100_000, b'{"RemoteException":{"message":"\xff","exception":"E"}}'
+
+
+@pytest.mark.parametrize("endpoint", [*READS, *PUTS], ids=lambda each: f"{each.method} {each.path}")
+async def test_no_refusal_that_cannot_be_read_is_an_error_of_heddles(endpoint, caplog):
+    server = await federation()
+    for body in (DEEP, NO_TEXT):
+        for status in (200, 400, 403, 404, 500):
+            for name in ("east", "west"):
+                server.federation[name].behave(
+                    Answers(RestAnswer(status, (("Content-Type", "application/json"),), body))
+                )
+            content = {"body": b"{}", "content_type": "application/json"} if endpoint.takes_body else {}
+            answer = await server.ask(endpoint.method, f"{BASE}{target(endpoint)}", **content)
+            harmless(answer)
+            assert b"internal" not in answer.body.lower()
+    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 401, 407, 421, 426, 429, 511])
 async def test_no_status_of_a_cluster_asks_a_client_for_its_password(status):
     server = await federation()

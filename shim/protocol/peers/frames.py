@@ -26,6 +26,7 @@ from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, Launch
 from shim.domain.submissions import HomeProposal, Submission
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.deltas import ReportDelta
+from shim.protocol.wire_values import UNREADABLE
 
 MAX_HANDSHAKE_BYTES = 4096
 """Of a frame from who has proved nothing yet: names, random bytes and proofs."""
@@ -312,5 +313,5 @@ def decode_frame_untrusted(data: bytes, *, most: int = MAX_FRAME_BYTES) -> Frame
         raise RemoteProtocolError(f"a frame of {len(data)} bytes; the limit is {most}")
     try:
         return _DECODER.decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise RemoteProtocolError(f"not a frame between masters: {exc}") from exc

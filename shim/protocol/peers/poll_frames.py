@@ -26,6 +26,7 @@ from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, Nod
 from shim.domain.told_bounds import MOST_APPLICATIONS, MOST_NODES, MOST_QUEUES
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.frames import as_dict
+from shim.protocol.wire_values import UNREADABLE
 
 _T = TypeVar("_T")
 LENGTH_BYTES = 4
@@ -156,7 +157,7 @@ def decode_poll_frame(data: bytes) -> PollFrame:
     """
     try:
         frame: PollFrame = _DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise RemoteProtocolError(f"bytes of a process that polls are no frame: {exc}") from exc
     return frame
 

@@ -21,6 +21,7 @@ from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, HaS
 from shim.errors import RemoteProtocolError
 from shim.protocol.odd_rows import mended
 from shim.protocol.wire_values import (
+    UNREADABLE,
     WireNumber,
     WireResource,
     decode,
@@ -195,7 +196,7 @@ def _read_mended(decoder: "msgspec.json.Decoder[_T]", raw: bytes, what: str) -> 
     """A small document, of which members that are null are as if they were not told, and odd rows are left out."""
     try:
         return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         told = decode(_ANY, raw, what)
     return decode(decoder, msgspec.json.encode(mended(told, decoder.type, Counter())), what)
 
@@ -258,7 +259,7 @@ class NodeReader:
         """A node; None if it cannot be read, which costs it alone."""
         try:
             return self._read(_NODE.decode(raw))
-        except (msgspec.MsgspecError, RemoteProtocolError):
+        except (RemoteProtocolError, *UNREADABLE):
             if memoryview(raw).nbytes > _MOST_ODD:
                 return None
         try:
@@ -267,7 +268,7 @@ class NodeReader:
             if told.get("nodeLabels") and not found.get("nodeLabels"):
                 return None  # whose partition is not known is in none
             return self._read(_NODE.decode(msgspec.json.encode(found)))
-        except (msgspec.MsgspecError, RemoteProtocolError, RecursionError):
+        except (RemoteProtocolError, *UNREADABLE):
             return None
 
     def forget_others(self, nodes: Sequence[NodeReport]) -> None:
@@ -402,7 +403,7 @@ def application_objects(raw: bytes) -> list[msgspec.Raw]:
         loose = decode(_LOOSE_APPS, raw, "apps").apps
         single = loose.app if isinstance(loose, _LooseApps) else msgspec.Raw(b"null")
         return [single] if bytes(single).lstrip()[:1] == b"{" else []
-    except msgspec.DecodeError as exc:
+    except UNREADABLE as exc:
         raise RemoteProtocolError(f"the apps document is not readable: {exc}") from exc
     return several(apps.app) if apps is not None else []
 

@@ -18,6 +18,7 @@ from shim.domain.told_bounds import LONGEST_NAME, MOST_LABELS, MOST_USERS
 from shim.errors import RemoteProtocolError
 from shim.protocol.odd_rows import Mender
 from shim.protocol.wire_values import (
+    UNREADABLE,
     WireNumber,
     WireResource,
     decode,
@@ -245,7 +246,7 @@ def _tree(
     """
     try:
         return decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         if memoryview(raw).nbytes > _MOST_ODD:
             raise RemoteProtocolError(f"the scheduler document is large, and not readable: {exc}") from exc
         told = decode(_ANY, raw, "scheduler")

@@ -22,6 +22,7 @@ from shim.domain.submissions import Refusal, Submission, SubmitReply, SubmitVerd
 from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
+from shim.protocol.wire_values import UNREADABLE
 
 _SHAPE = SHAPES["POST /apps"]
 _KEEPS = "keep-containers-across-application-attempts"
@@ -207,5 +208,5 @@ def _exception(body: bytes) -> tuple[str, str]:
     try:
         told = msgspec.json.decode(body)["RemoteException"]
         return str(told["javaClassName"]), str(told.get("message") or "")
-    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+    except (KeyError, TypeError, *UNREADABLE):
         return "", ""

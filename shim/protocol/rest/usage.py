@@ -14,7 +14,7 @@ import msgspec
 from shim.domain.told_bounds import LONGEST_NAME, MOST_TYPES
 from shim.domain.usage import NO_USAGE, Account, Usage
 from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
-from shim.protocol.wire_values import whole
+from shim.protocol.wire_values import UNREADABLE, whole
 
 SPENT: Mapping[str, str] = {
     "memory_mib_s": "memorySeconds",
@@ -51,14 +51,14 @@ class UsageForm:
     def read(self, raw: bytes) -> Usage:
         try:
             members = _DECODER.decode(raw)
-        except (msgspec.MsgspecError, RecursionError):
+        except UNREADABLE:
             return NO_USAGE
         return _usage(members)
 
     def show(self, raw: bytes, account: Account) -> bytes:
         try:
             members = _DECODER.decode(raw)
-        except (msgspec.MsgspecError, RecursionError):
+        except UNREADABLE:
             return raw
         whole = account.whole(_usage(members))
         for amounts, table in ((whole.spent, SPENT), (whole.holds, HOLDS)):
@@ -86,7 +86,7 @@ def _usage(members: _Members) -> Usage:
 def _number(raw: msgspec.Raw | None) -> int | None:
     try:
         return None if raw is None else msgspec.json.decode(raw, type=int)
-    except (msgspec.MsgspecError, RecursionError):
+    except UNREADABLE:
         return None
 
 

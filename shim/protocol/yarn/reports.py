@@ -49,7 +49,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.wire_values import text_of
+from shim.protocol.wire_values import UNREADABLE, text_of
 from shim.protocol.yarn.submit_times import written_report
 from shim.protocol.yarn.wire import (
     application_message,
@@ -105,7 +105,7 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
     summary = document.summary
     try:
         told = msgspec.json.decode(document.raw, type=_Document)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         told = _Document()
     host, port = _address(told.am_rpc_address)
     attempt = _attempt(told.am_container_logs)

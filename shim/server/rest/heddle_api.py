@@ -57,6 +57,7 @@ from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.submission_context import decode_submission
+from shim.protocol.wire_values import UNREADABLE
 from shim.queues.altruism_reports import AltruismReports
 from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_matching
@@ -457,7 +458,7 @@ def _with_some_id(body: bytes) -> bytes:
     check_cost(body)
     try:
         context = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise MalformedBodyError(f"not a submission context in JSON: {exc}") from exc
     if not context:
         raise BadRequestError("an empty submission context")

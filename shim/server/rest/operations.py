@@ -38,7 +38,7 @@ from shim.protocol.rest.merges import (
 )
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.submission_context import submission_of
-from shim.protocol.wire_values import is_document
+from shim.protocol.wire_values import UNREADABLE, is_document
 from shim.server.rest.answers import Document
 from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.backend import Backend
@@ -341,7 +341,7 @@ def _refusal(answer: RestAnswer) -> JavaError:
         body = msgspec.json.decode(answer.body)["RemoteException"]
         message = body.get("message")
         return JavaError(status, str(body["javaClassName"]), None if message is None else str(message))
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError, RecursionError):
+    except (KeyError, TypeError, AttributeError, *UNREADABLE):
         return JavaError(status, "org.apache.hadoop.yarn.webapp.BadRequestException", None)
 
 

@@ -12,6 +12,7 @@ from heddle.models import Model
 from shim.domain.roles import Right, TokenScope
 from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService, require_scope
+from shim.protocol.wire_values import UNREADABLE
 from shim.server.rights import OWN, rights_of
 
 T = TypeVar("T")
@@ -142,7 +143,7 @@ async def sent_as(form: type[T], request: HTTPRequest, what: str = "body") -> T:
     """
     try:
         return msgspec.json.decode(await request.body(), type=form)
-    except (msgspec.MsgspecError, RecursionError) as exc:
+    except UNREADABLE as exc:
         raise MalformedBodyError(f"not a {what} as it is sent: {exc}") from exc
 
 

@@ -16,6 +16,7 @@ from shim.domain.subclusters import Admission, ApplicationDocument, SubClusterSt
 from shim.domain.submissions import NOWHERE, Submission
 from shim.federation.core.federation_view import SubClusterView, find_queue
 from shim.federation.core.grants import nodes_of, told
+from shim.protocol.wire_values import UNREADABLE
 from shim.submission.core.home_rules import Question, reasons_to_wait
 
 _MOST_HOLDERS = 2
@@ -220,7 +221,7 @@ def _asks(about: _Told) -> list[_Ask]:
 def _read(document: ApplicationDocument) -> _Told | None:
     try:
         return _DECODER.decode(document.raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

@@ -186,6 +186,18 @@ async def test_a_cluster_tells_how_it_takes_constraints_and_takes_none_unless_it
     assert epochs.constraints(west) is ConstraintHandling.NONE
 
 
+@pytest.mark.parametrize("body", [b'{"a":' + b"[" * 100_000, b'{"properties":[{"key":"\xff"}]}', b"[]", b""])
+async def test_what_cannot_be_read_is_asked_for_again_and_keeps_nobody_elses_epoch_away(body):
+    managers = {EAST: Conf("5"), WEST: Conf("7")}
+    managers[EAST].answer = RestAnswer(200, (), body)
+    epochs = Epochs(managers)
+    await epochs.ask()
+    assert (epochs.may_span(EAST), epochs.may_span(WEST)) == (False, True)
+    managers[EAST].answer = Conf("5").answer
+    await epochs.ask()
+    assert epochs.is_complete
+
+
 async def test_equal_epochs_clash_and_those_that_do_not_tell_are_asked_again():
     managers = {name: Conf("5") for name in (EAST, WEST)}
     silent = SubClusterId("north")

@@ -44,6 +44,10 @@ FOUND = {
         {"tests/a.py": "view._apps\n"},
         {"tests/a.py": "self._apps\nsuper()._apps\nview.__dict__\nview.apps_\n", "shim/a.py": "view._apps\n"},
     ),
+    "narrow-except": (
+        {"shim/a.py": "try:\n    f()\nexcept (KeyError, msgspec.DecodeError): ...\n"},
+        {"shim/a.py": "try:\n    f()\nexcept UNREADABLE: ...\nexcept msgspec.ValidationError: ...\nexcept: ...\n"},
+    ),
 }
 
 

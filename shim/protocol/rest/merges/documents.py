@@ -28,7 +28,7 @@ from shim.protocol.rest.merges.fields import (
     union,
 )
 from shim.protocol.rest.merges.lists import join_list, raw_items
-from shim.protocol.wire_values import WireNumber, several, whole
+from shim.protocol.wire_values import UNREADABLE, WireNumber, several, whole
 
 _PARTITION: Mapping[str, Rule] = {"resourceAvailable": resource_total}
 _LABEL: Mapping[str, Rule] = {"exclusivity": all_true, "activeNMs": total, "partitionInfo": nested(_PARTITION)}
@@ -119,7 +119,7 @@ def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | No
         for raw in raw_items(part.document, "nodes", "node"):
             try:
                 node = _NODE.decode(raw)
-            except msgspec.ValidationError:
+            except UNREADABLE:
                 continue
             if states is not None and node.state not in states:
                 continue
