@@ -40,7 +40,6 @@ __all__ = [
     "NewToken",
     "Node",
     "Nodes",
-    "Offers",
     "Order",
     "Part",
     "Policy",
@@ -471,16 +470,6 @@ class Link(Model):
     resyncs: int
 
 
-class Offers(Model):
-    """Containers that a Local Master kept room for, by what became of them."""
-
-    cluster: str
-    made: int
-    taken: int
-    returned: int
-    expired: int
-
-
 class Promised(Model):
     """Containers that are promised on a sub-cluster, and not granted yet."""
 
@@ -502,7 +491,6 @@ class AsksStatus(Model):
     verdicts: Counts
     inconsistencies: int
     conflicts: Counts
-    offers: Sequence[Offers]
     repairs: int
     fallbacks: int
     promised: Sequence[Promised]

@@ -283,7 +283,6 @@ SLICES = (
         name="queues",
         about="policies of queues that span two real clusters, and solvers that die",
         paths=(
-            "tests/faults/test_capacity_offers.py",
             "tests/faults/test_container_order.py",
             "tests/faults/test_data_over_clusters.py",
             "tests/faults/test_deadlines.py",

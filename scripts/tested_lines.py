@@ -70,8 +70,6 @@ ROOMS: Mapping[str, Room] = {
         code="shim/scheduling/local_master",
         tests="tests/unit/scheduling/local_master",
         properties=(
-            "test_capacity_offers",
-            "test_offer_book",
             "test_tentative_allocations",
             "test_tentative_allocations_twice",
             "reference_tentative",

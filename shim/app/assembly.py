@@ -16,7 +16,7 @@ from shim.app.settings import (
     reading_settings,
     split_settings,
 )
-from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.ids import SubClusterId
 from shim.domain.queues import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.application_access import ApplicationAccess
@@ -26,19 +26,16 @@ from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.federation.routing import ReservationIssuers
 from shim.identity.service import IdentityRules, IdentityService
-from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.following import Following
 from shim.peers.launches import LaunchService
-from shim.peers.roster import global_master_role
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
 from shim.queues.container_limits import ContainerLimits
 from shim.queues.usage import UsageKeeping
 from shim.queues.work_ahead import WorkAhead
-from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.application_ids import IntentIds
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
@@ -226,7 +223,8 @@ def _matching(base: Foundation) -> AttemptMatching:
     settings = split_settings(runtime.config)
     if span.placement != "heddle":
         return AttemptMatching(settings)
-    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following, following)
+    sender = "" if following is None else following.sender
+    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following, sender)
     cycles = QueueCycles(
         launches,
         shares.container_order,
@@ -239,7 +237,6 @@ def _matching(base: Foundation) -> AttemptMatching:
         shadow_solve=runtime.shadow_solve,
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
-        bids=_bids(base),
         masters_of=shares.left_to_masters,
         by_arrival=shares.by_arrival,
         rules_of=shares.rules,
@@ -249,21 +246,6 @@ def _matching(base: Foundation) -> AttemptMatching:
     if following is not None:
         following.subscribe_to_capacity(launches.claims_reported)
     return AttemptMatching(settings, launches, cycles)
-
-
-def _bids(base: Foundation) -> QueueBids | None:
-    """Bids for room that comes free; none where no other Global Master plans, or no room is kept for the best bid."""
-    following, master, runtime = base.following, base.global_master, base.runtime
-    if following is None or master is None or runtime.config.masters.offer_s <= 0.0:
-        return None
-    return QueueBids(
-        CapacityBidder(GlobalMasterId(global_master_role(following.me)), following.incarnation),
-        runtime.view.subclusters,
-        standing_of=base.shares.standing,
-        term_of=master.ownership.term_of,
-        are_several=lambda: master.are_several,
-        clock=runtime.clock,
-    )
 
 
 def _draws(runtime: Runtime) -> Random:

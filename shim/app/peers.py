@@ -114,10 +114,6 @@ class GlobalMasterParts:
         """Owner of the queue that a submission names; None if nobody knows."""
         return self.ownership.owner_of(self._queue_of(queue))
 
-    @property
-    def are_several(self) -> bool:
-        return len(self.roster.living(self._clock.monotonic_s())) > 1
-
     def server_address(self, bound: str) -> str:
         """Address of a server of this process for others: its own, or its port at the host that masters are told."""
         host, port = split_address(bound)
@@ -279,7 +275,6 @@ def local_master(
         heartbeats=poll_schedule(config.poll),
         view=view_settings(config),
         promise_s=config.span.promise_s,
-        offer_s=config.masters.offer_s,
     )
     return StandingLocalMaster(manager, keeper, clock, settings, life=life, random=random)
 

@@ -33,7 +33,6 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
-from shim.scheduling.global_master.capacity_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
 from shim.scheduling.queue_policies import goes_by_graphs, orders_stages, predicts_by_runs
 from shim.submission.service import SubmissionService
@@ -84,12 +83,6 @@ class SharesOfQueues:
     def rules(self) -> PlacementRules:
         """Return what operators want of places now."""
         return self.policy().rules
-
-    def standing(self, queue: str) -> int:
-        """Return how a queue stands against its share, for bids; see `standing_of`."""
-        found = self.policy().find(queue)
-        status = None if found is None else self.room.latest.statuses.get(found.path)
-        return HOLDS_ITS_PART if status is None else standing_of(status.used, status.share)
 
     def shadow_policy(self, queue: str) -> str:
         """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""

@@ -2,8 +2,10 @@
 
 # ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
 from shim.config.tree import Key, key, section
@@ -38,6 +40,8 @@ class MastersTLSConfig:
 class MastersConfig:
     """Masters in processes of their own: `heddle gm` and `heddle lm`. `heddle serve` needs none of it."""
 
+    REMOVED: ClassVar[Mapping[str, str]] = {"offer_s": "capacity that was kept for the best bid shortened no waiting"}
+
     listen: str = key("127.0.0.1:0", about=address_key("Where other masters reach this one; port 0 takes a free one."))
     advertise: str = key(
         "",
@@ -62,14 +66,5 @@ class MastersConfig:
     )
     verify_within_s: float = key(
         0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
-    )
-    offer_s: float = key(
-        0.0,
-        about=Key(
-            "How long a Local Master keeps capacity that came free for the Global Master with the best bid, where "
-            "several bid; 0 keeps none.",
-            least=0.0,
-            most=30,
-        ),
     )
     silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))

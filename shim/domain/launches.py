@@ -105,6 +105,26 @@ class TentativelyAllocated:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class UnreportedContainers:
+    """Containers that somebody was promised, or granted, and that no report shows yet."""
+
+    to: str
+    kind: ContainerKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityNotice:
+    """Capacity of a sub-cluster that is claimed and that its report shows as free.
+
+    Attributes:
+        promised: To all Global Masters, the oldest first.
+    """
+
+    promised: tuple[UnreportedContainers, ...] = ()
+
+
 class ConflictKind(Enum):
     """Kinds of conflicts for which Local Masters reject a proposal, or a part of it."""
 
@@ -116,8 +136,6 @@ class ConflictKind(Enum):
     """The queue may not have so much there."""
     NODE = "node"
     """No node there could hold one any more, were it empty: nodes went, or have other labels."""
-    OFFERED = "offered"
-    """The room is kept for another Global Master for a moment, as its bid is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,5 +179,5 @@ class WorkEstimate:
 
 
 def proposer(name: str, life: int) -> str:
-    """Name of a Global Master's life, by which a Local Master tells proposals and offers apart."""
+    """Name of a Global Master's life, by which a Local Master tells proposals apart."""
     return f"{name} {life}"

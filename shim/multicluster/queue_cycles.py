@@ -41,7 +41,6 @@ from shim.multicluster.core.events import (
     PublishRequests,
     SettleAllocation,
 )
-from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_solves import QueueSolves
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -274,7 +273,6 @@ class QueueCycles:
         shadow_solve: The same for policies in the shadow, which must not keep those in force waiting.
         shadow_of: The policy that a queue has in its shadow; empty for none.
         outline_of: The graphs of jobs, for policies that go by them.
-        bids: Told after each cycle; None where nobody else plans.
         masters_of: How many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster.
         by_arrival: Sub-clusters that serve a queue's applications in the order of their arrival.
         rules_of: What operators want of places now.
@@ -298,13 +296,11 @@ class QueueCycles:
         shadow_solve: Solve | None = None,
         shadow_of: Callable[[str], str] = lambda _: "",
         outline_of: OutlineOf = lambda _: None,
-        bids: QueueBids | None = None,
         masters_of: Callable[[str], Mapping[SubClusterId, int]] = lambda _: {},
         by_arrival: Callable[[str], frozenset[SubClusterId]] = lambda _: frozenset(),
         rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
         self.rules_of = rules_of
-        self._bids = bids
         self._masters_of = masters_of
         self._by_arrival = by_arrival
         self._outline_of = outline_of
@@ -419,7 +415,6 @@ class QueueCycles:
         is_solving = self.awaits_answer(queue)
         if not is_solving or is_solved_apart(self._order_of(queue)):
             self.cycle(queue, is_solving=is_solving)
-            self.bid(queue)
 
     async def _something_due(self) -> None:
         """Wait until something changed, or until the time of a request that waits on purpose is over."""
@@ -468,14 +463,12 @@ class QueueCycles:
             return
         self.cycles += 1
         capacity, order = self._capacity(queue), self._order_of(queue)
-        outbid = self._outbid_at(queue)
         plans = table.plan(
             capacity,
             order,
             self.clock.now_s(),
             stated=stated,
             is_solving=is_solving,
-            outbid=outbid,
             masters=self._masters_of(queue),
             by_arrival=self._by_arrival(queue),
         )
@@ -488,11 +481,6 @@ class QueueCycles:
             if attempt in attempts:
                 attempts[attempt].hear(told)
 
-    def bid(self, queue: str) -> None:
-        """Tell Local Masters what the queue's last cycle has left waiting."""
-        if self._bids is not None and queue in self._tables:
-            self._bids.look(queue, self._tables[queue], self._names[queue], self.launches)
-
     def plan_alone(self, plans: AttemptPlans) -> tuple[RequestPlan, ...]:
         """Plan what one attempt asks for by itself, between two cycles.
 
@@ -503,12 +491,8 @@ class QueueCycles:
         now_s, id_ = self.clock.now_s(), plans.attempt.id
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
-        outbid, order = self._outbid_at(queue), self._order_of(queue)
-        told = self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid)
+        told = self._tables[queue].plan(capacity, self._order_of(queue), now_s, only=id_)
         return told.get(id_, ())
-
-    def _outbid_at(self, queue: str) -> frozenset[SubClusterId]:
-        return frozenset() if self._bids is None else self._bids.outbid_at(queue, self.launches)
 
 
 _RESTS_FOR = 9.0

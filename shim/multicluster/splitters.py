@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.capacity_bids import OfferCounts
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind, Verdict
 from shim.domain.placement_rules import NO_RULES, PlacementRules
@@ -33,7 +32,6 @@ class MatchingStatus:
         solves: Problems of queues' cycles that a solver had an answer to in time (`solved`), or none (`unsolved`).
         solving: Queues whose cycles wait for an answer now.
         conflicts: How often Local Masters rejected something, by what was in the way.
-        offers: Containers for which Local Masters kept room for this Global Master, by what became of them.
     """
 
     verdicts: Mapping[tuple[SubClusterId, Verdict], int] = field(default_factory=dict)
@@ -43,7 +41,6 @@ class MatchingStatus:
     solves: Mapping[str, int] = field(default_factory=dict)
     solving: int = 0
     conflicts: Mapping[tuple[SubClusterId, ConflictKind], int] = field(default_factory=dict)
-    offers: Mapping[SubClusterId, OfferCounts] = field(default_factory=dict)
 
     @property
     def inconsistencies(self) -> int:
@@ -126,7 +123,6 @@ class AttemptMatching:
             solves={} if solves is None else {"solved": solves.solved, "unsolved": solves.unsolved},
             solving=0 if solves is None else solves.solving,
             conflicts={} if self._launches is None else dict(self._launches.conflicts),
-            offers={} if self._launches is None else dict(self._launches.offers),
         )
 
     def shadows(self) -> Mapping[str, ShadowReport]:

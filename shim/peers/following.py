@@ -19,9 +19,16 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict, Verdict, proposer
+from shim.domain.launches import (
+    CapacityNotice,
+    HomeVerdict,
+    LaunchNews,
+    LaunchProposal,
+    LaunchVerdict,
+    Verdict,
+    proposer,
+)
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.errors import HeddleError, MasterLinkError, RemoteProtocolError, ResourceManagerError
@@ -100,7 +107,6 @@ class Follower:
 
     Attributes:
         questions: The correspondence over the present link; None while there is none.
-        bid: What goes with the next launches; None if it was said.
         on_capacity: Told what is claimed, right after each report.
         unsaid: News of proposals that it has not been seen to hear, by the proposal's number.
     """
@@ -127,7 +133,6 @@ class Follower:
         self._view = view
         self._clock = clock
         self._listeners = tuple(listeners)
-        self.bid: CapacityBid | None = None
         self.on_capacity: OnCapacity = _ignored
         self.unsaid = UnsaidNews()
 
@@ -337,17 +342,8 @@ class Following:
             follower.on_capacity = hear
 
     @property
-    def incarnation(self) -> int:
-        """Number of this life, as Local Masters are told."""
-        return self._life
-
-    @property
     def sender(self) -> str:
         return proposer(global_master_role(self.me), self._life)
-
-    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
-        """See `TakesBids`: it goes with the next launches; a lost one is made again in time."""
-        self._followers[subcluster].bid = bid
 
     def start(self) -> None:
         self._tasks = [
@@ -418,12 +414,12 @@ class Following:
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
         follower = self._followers[subcluster]
-        questions, bid, follower.bid = follower.questions, follower.bid, None
+        questions = follower.questions
         if questions is None:
             return _unverified(subcluster, proposals, f"no link: {follower.trouble}")
-        if not proposals and not news and bid is None:
+        if not proposals and not news:
             return ()
-        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life, bid)
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life)
         follower.unsaid.sent(question.number, news)
         try:
             answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)

@@ -10,13 +10,13 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from shim.concurrency.keep_going import aside
-from shim.domain.capacity_bids import CapacityBid, CapacityNotice, OfferCounts
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
+    CapacityNotice,
     ConflictKind,
     ContainerKind,
     LaunchNews,
@@ -25,18 +25,14 @@ from shim.domain.launches import (
     TentativelyAllocated,
     Verdict,
 )
-from shim.domain.messages import Rank
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.local_master.offers import BIDS_LAST_S, CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 _ME = "me"
-_BIDS_TOLD_LAST_S = 10.0
-"""A Local Master that tells nothing for longer bars nobody by the bids of others."""
 _NUMBERS_A_MS = 1 << 16
 """Numbers of a life begin at its start: no later life has the same, unless one proposes 65 million a second."""
 
@@ -51,42 +47,19 @@ class VerifiesLaunches(Protocol):
         ...
 
 
-class TakesBids(Protocol):
-    """Local Masters elsewhere that offer room to the best bid."""
-
-    @property
-    def sender(self) -> str:
-        """Name that they have for this life of this Global Master."""
-        ...
-
-    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
-        """Have a bid go with what is said to a Local Master next."""
-        ...
-
-
 class LaunchVerification:
     """A Local Master's word on proposals: its book of tentative allocations, kept up with its view.
 
     Args:
         view: Of this sub-cluster, among others or alone.
         lasts_s: How long a tentative allocation holds.
-        offer_s: How long an offer to the best bidder stands; 0 makes none.
     """
 
-    def __init__(
-        self,
-        subcluster: SubClusterId,
-        view: FederationView,
-        clock: Clock,
-        lasts_s: float,
-        offer_s: float = 0.0,
-        bids_last_s: float = BIDS_LAST_S,
-    ) -> None:
+    def __init__(self, subcluster: SubClusterId, view: FederationView, clock: Clock, lasts_s: float) -> None:
         self._subcluster = subcluster
         self._view = view
         self._clock = clock
         self._book = TentativeAllocations(subcluster, lasts_s)
-        self._offers = CapacityOffers(self._book, offer_s, bids_last_s)
 
     @property
     def book(self) -> TentativeAllocations:
@@ -95,8 +68,6 @@ class LaunchVerification:
         if polled_at_s is not None and polled_at_s > self._book.reported_at_s:
             seen = self._view.look(self._subcluster, self._clock.now_s())
             self._book.apply(seen.nodes, seen.queues, polled_at_s)
-            self._offers.decide(self._clock.now_s())
-        self._book.offered.expire(self._clock.now_s())
         return self._book
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
@@ -122,20 +93,12 @@ class LaunchVerification:
         if book.reported_at_s < 0:
             why = "its Local Master has not polled yet"
             return tuple(LaunchVerdict(self._subcluster, each.number, Verdict.UNVERIFIED, 0, why) for each in proposals)
-        verdicts = (book.propose(sender, each, now_s) for each in proposals)
-        return tuple(verdicts if self._offers.knows(sender) else map(_without_offers, verdicts))
-
-    def hear_bid(self, bid: CapacityBid) -> None:
-        _ = self.book
-        self._offers.place(bid, self._clock.now_s())
+        return tuple(book.propose(sender, each, now_s) for each in proposals)
 
     def claims(self) -> CapacityNotice:
-        return self._offers.told(self._clock.now_s())
-
-
-def _without_offers(verdict: LaunchVerdict) -> LaunchVerdict:
-    """A verdict for whoever has never bid: an older Heddle knows no conflict of that name."""
-    return replace(verdict, conflict=ConflictKind.CLAIMED) if verdict.conflict is ConflictKind.OFFERED else verdict
+        """Return what reports show as free and is claimed."""
+        self._book.expire(self._clock.now_s())
+        return CapacityNotice(self._book.promised())
 
 
 @dataclass(slots=True)
@@ -152,11 +115,11 @@ class LaunchService:
     Args:
         lasts_s: How long a tentative allocation holds.
         elsewhere: The Local Masters, if they are processes of their own.
+        sender: Name that they have for this life of this Global Master.
 
     Attributes:
         verdicts: How often Local Masters said what.
         conflicts: How often they rejected something, by what was in the way.
-        offers: What became of the room that each offered to this one, in its present life.
     """
 
     def __init__(
@@ -165,12 +128,10 @@ class LaunchService:
         clock: Clock,
         lasts_s: float,
         elsewhere: VerifiesLaunches | None = None,
-        bids: TakesBids | None = None,
+        sender: str = "",
     ) -> None:
-        self._bids = bids
-        self.offers: dict[SubClusterId, OfferCounts] = {}
+        self._sender = sender
         self._tells: dict[SubClusterId, None] = {}
-        self._best_of_others: dict[SubClusterId, tuple[float, Rank | None]] = {}
         self._books = {each: LaunchVerification(each, view, clock, lasts_s) for each in view.subclusters}
         self._clock = clock
         self._elsewhere = elsewhere
@@ -242,27 +203,11 @@ class LaunchService:
         """Number of a proposal's containers that have a tentative allocation no more, though nobody withdrew it."""
         return self._books[subcluster].book.lost(_ME, number)
 
-    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
-        """Send a Local Master a bid, with what is said to it in this turn anyway."""
-        if self._bids is not None:
-            self._bids.bid(subcluster, bid)
-            self._out(subcluster)
-
     def claims_reported(self, subcluster: SubClusterId, told: CapacityNotice) -> None:
         """A Local Master tells what its report shows as free and is others': it is not there to plan on."""
-        me = "" if self._bids is None else self._bids.sender
-        book, now_s = self._books[subcluster].book, self._clock.now_s()
-        book.learn((TentativelyAllocated(each.kind, each.count) for each in told.promised if each.to != me), now_s)
-        book.offered.believe((each for each in told.offers if each.to != me), now_s)
+        others = (TentativelyAllocated(each.kind, each.count) for each in told.promised if each.to != self._sender)
+        self._books[subcluster].book.learn(others, self._clock.now_s())
         self._tells[subcluster] = None
-        self._best_of_others[subcluster] = now_s, min((each.rank for each in told.bids if each.to != me), default=None)
-        if me in told.counts:
-            self.offers[subcluster] = told.counts[me]
-
-    def best_of_others(self, subcluster: SubClusterId) -> Rank | None:
-        """Best rank by which another Global Master waits for room of a sub-cluster; None if none is known to."""
-        told_at_s, rank = self._best_of_others.get(subcluster, (float("-inf"), None))
-        return rank if told_at_s + _BIDS_TOLD_LAST_S >= self._clock.now_s() else None
 
     async def close(self) -> None:
         for task in tuple(self._sending):

@@ -15,15 +15,13 @@ whole report instead.
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import msgspec
 import structlog
 
-from shim.domain.capacity_bids import CapacityBid, CapacityNotice
-from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict, proposer
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import CapacityNotice, HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict, proposer
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.errors import HeddleError, RemoteProtocolError
@@ -49,22 +47,10 @@ from shim.protocol.peers import (
     encode_frame,
     in_pieces,
 )
-from shim.scheduling.local_master.offers import BIDS_LAST_S
 
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
 _MOST_WAITING = 16
-
-
-class TellsOfOffers(Protocol):
-    """Decides whose the room is that reports show as free."""
-
-    def hear_bid(self, bid: CapacityBid) -> None:
-        """Hear what a Global Master would have of room that comes free."""
-
-    def claims(self) -> CapacityNotice:
-        """Room that reports show as free and that is claimed."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +77,7 @@ class ReportService:
         subcluster: Whose Local Master it is.
         life: Of the Local Master; no other has the same.
         verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
-        room: Hears bids, and tells with each report and verdict what is claimed; None for what tells nothing.
+        claims: Returns what reports show as free and is claimed; it goes with each report and verdict.
     """
 
     def __init__(
@@ -101,9 +87,9 @@ class ReportService:
         verify: Callable[[HomeProposal], HomeVerdict],
         clock: Clock,
         verify_launches: VerifyLaunches,
-        room: TellsOfOffers | None = None,
+        claims: Callable[[], CapacityNotice],
     ) -> None:
-        self._room = room
+        self._claims = claims
         self._subcluster = subcluster
         self._publisher = ReportPublisher(life)
         self._verify = verify
@@ -186,17 +172,9 @@ class ReportService:
                     raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")
 
     def _launched(self, peer: str, frame: LaunchFrame) -> LaunchedFrame:
-        """Judge proposals, then take the bid: it is of what they leave."""
         verdicts = self._verify_launches(proposer(peer, frame.life), frame.proposals, frame.news)
-        if frame.bid is not None and self._room is not None:  # who bids is who proved to be at the other end
-            self._room.hear_bid(replace(frame.bid, global_master=GlobalMasterId(peer), incarnation=frame.life))
         return LaunchedFrame(frame.number, verdicts, self._claims())
 
-    def _claims(self) -> CapacityNotice | None:
-        return None if self._room is None else self._room.claims()
-
-
-_REPORTS_A_BID = 4
 
 _log = structlog.get_logger("heddle.masters")
 
@@ -208,15 +186,11 @@ class LocalMasterSettings:
     Attributes:
         heartbeats: How its ResourceManager is polled.
         promise_s: How long promised room is kept.
-        offer_s: How long room is kept for the best bid among Global Masters; 0 keeps none.
-        tells: Whether it tells with each report what is claimed; for measurements of what that is worth.
     """
 
     heartbeats: PollSchedule
     view: ViewSettings
     promise_s: float
-    offer_s: float = 0.0
-    tells: bool = True
 
 
 @dataclass(slots=True)
@@ -301,12 +275,10 @@ class StandingLocalMaster:
         view = FederationView((subcluster,), self._settings.view)
         verification = HomeVerification(subcluster, view, self._clock)
         settings = self._settings
-        bids_last_s = max(BIDS_LAST_S, _REPORTS_A_BID * settings.heartbeats.interval_s)
-        launches = LaunchVerification(subcluster, view, self._clock, settings.promise_s, settings.offer_s, bids_last_s)
+        launches = LaunchVerification(subcluster, view, self._clock, settings.promise_s)
         life = f"{self._life_of_process}-{fence}"
-        room = launches if settings.tells else None
-        service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify, room)
-        # what is offered goes with the report that shows it
+        service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify, launches.claims)
+        # what is claimed goes with the report that shows it as free
         listeners: tuple[PollListener, ...] = (launches, service, *self._listeners)
         master = SubClusterPoller(
             self._manager,

@@ -72,7 +72,6 @@ class QueueOwnership:
         self._settings = settings
         self._believed_until_s = float("-inf")
         self._owned: frozenset[str] = frozenset()
-        self._terms: dict[str, int] = {}
 
     @property
     def me(self) -> GlobalMasterId:
@@ -82,10 +81,6 @@ class QueueOwnership:
     def owned(self) -> frozenset[str]:
         """The queues whose lease this process has, as far as it may believe so now."""
         return self._owned if self._clock.monotonic_s() < self._believed_until_s else frozenset()
-
-    def term_of(self, queue: str) -> int:
-        """Fence of the lease by which a queue is this Global Master's; 0 if it is not."""
-        return self._terms.get(queue, 0) if queue in self.owned else 0
 
     def owner_of(self, queue: str) -> Owner | None:
         """Owner of a queue; None if nobody owns it, or nobody knows."""
@@ -153,8 +148,7 @@ class QueueOwnership:
             address=settings.address,
             for_s=settings.lease_s,
         )
-        self._terms = {lease.name.removeprefix(queue_role("")): lease.fence for lease in had}
-        owned = frozenset(self._terms)
+        owned = frozenset(lease.name.removeprefix(queue_role("")) for lease in had)
         if owned != self._owned:
             _log.info("queues", owned=len(owned), gained=sorted(owned - self._owned), lost=sorted(self._owned - owned))
         self._owned, self._believed_until_s = owned, now_s + settings.lease_s

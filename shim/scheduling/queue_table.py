@@ -15,28 +15,22 @@ its ask, and a node allocates. What comes free meanwhile would stay idle if nobo
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from shim.domain.allocations import AskKey, PendingRequest, RequestPlan, TaggedSpot
+from shim.domain.allocations import AskKey, PendingRequest, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.domain.launches import ContainerKind
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.resources import ResourceVector
 from shim.domain.wishes import JobTimes, WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import RecurringJobModels
-from shim.scheduling.global_master.capacity_bids import WaitingDemand, rank_among_queues
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
-from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.solving import StatedProblems
-
-_OUTBID = "a queue of another Global Master waits there, too, and has less for its share"
 
 
 class QueueTable:
@@ -69,10 +63,8 @@ class QueueTable:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters, data)
         self._turnover = Turnover()
-        self._outbid = frozenset[SubClusterId]()
         self._masters: Mapping[SubClusterId, int] = {}
         self._by_arrival = frozenset[SubClusterId]()
-        self._planned = frozenset[ApplicationAttemptId]()
         told = starvation_s, outline_of, self._soon, lambda: self._by_arrival, rules_of
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
         self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
@@ -134,30 +126,6 @@ class QueueTable:
         self._rows.leave(attempt)
         self._attempts.leave(attempt)
 
-    def waiting_demand(
-        self, names: Mapping[SubClusterId, str], standing: int, at_s: float
-    ) -> Mapping[SubClusterId, Sequence[WaitingDemand]]:
-        """Return what waits for room and nobody has promised, by the sub-clusters that may have it.
-
-        What the newest cycle did not plan is left out, as offers of room for it would idle: its ApplicationMaster is
-        silent.
-        """
-        found: dict[SubClusterId, list[WaitingDemand]] = {name: [] for name in names}
-        for attempt in self._rows.attempts:
-            if attempt not in self._planned:
-                continue
-            is_overdue = self._attempts.is_overdue(attempt)
-            for request in self._rows.of(attempt):
-                if not request.unallocated:
-                    continue
-                waited_s = at_s - self._rows.since_s(attempt, request.key)
-                rank = rank_among_queues(is_overdue=is_overdue, standing=standing, waited_s=waited_s)
-                key = request.key
-                for name in (request.may_use - request.avoided) & names.keys():
-                    kind = ContainerKind(names[name], key.resource, key.label, request.places)
-                    found[name].append(WaitingDemand(rank, kind, request.unallocated))
-        return found
-
     # ------------------------------------------------------------------ a cycle
 
     @property
@@ -178,30 +146,18 @@ class QueueTable:
         only: ApplicationAttemptId | None = None,
         stated: StatedProblems | None = None,
         is_solving: bool = False,
-        outbid: frozenset[SubClusterId] = frozenset(),
         masters: Mapping[SubClusterId, int] | None = None,
         by_arrival: frozenset[SubClusterId] | None = None,
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan` for the other arguments.
 
-        `outbid` are sub-clusters for whose room a queue of another Global Master waits that has less for its share. No
-        scheduler there is asked ahead of what comes free, nor by a policy that places by itself for what no Local
-        Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
-
         `masters` are how many containers that come free next are left to ApplicationMasters at each sub-cluster;
         `by_arrival` are those that serve the queue in the order of applications' ids. Both stay as the last cycle was
         told where they are not given: an allocate measures no queues.
         """
-        self._outbid = outbid
         self._masters = self._masters if masters is None else masters
         self._by_arrival = self._by_arrival if by_arrival is None else by_arrival
-        plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
-        if only is None:
-            self._planned = frozenset(plans)
-        policy = queue_policy(order)
-        if not outbid or policy is None or not policy.placement.kernel:
-            return plans
-        return {attempt: tuple(_only_promised(each, outbid) for each in told) for attempt, told in plans.items()}
+        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
 
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""
@@ -214,17 +170,8 @@ class QueueTable:
     def _soon(self, at_s: float) -> Mapping[SubClusterId, float]:
         """Return how many containers come free that the queue may ask for before they do."""
         soon = self._turnover.soon(at_s)
-        left = {name: count - self._masters.get(name, 0) for name, count in soon.items() if name not in self._outbid}
+        left = {name: count - self._masters.get(name, 0) for name, count in soon.items()}
         return {name: count for name, count in left.items() if count > 0.0}
-
-
-def _only_promised(plan: RequestPlan, outbid: frozenset[SubClusterId]) -> RequestPlan:
-    """Leave the schedulers of some sub-clusters out, but for what is promised there."""
-    barred = plan.may_queue & outbid
-    if not barred:
-        return plan
-    at_most = {name: most for name, most in plan.at_most.items() if name not in outbid}
-    return replace(plan, may_queue=plan.may_queue - outbid, at_most=at_most, reason=plan.reason or _OUTBID)
 
 
 _WINDOW_S = 10.0

@@ -269,13 +269,7 @@ LAUNCH_CONFLICTS = MetricDefinition(
     "Proposals for containers that Local Masters rejected, by what was in the way",
     ("subcluster", "kind"),
     "counter",
-    notes="`claimed` by others; `used` by a newer report; `queue`: its limit; `node`: none fits; `offered` to others",
-)
-ROOM_OFFERS = MetricDefinition(
-    "heddle_capacity_offers",
-    "Containers that a Local Master kept capacity for, by fate",
-    ("subcluster", "fate"),
-    "counter",
+    notes="`claimed` by others; `used` by a newer report; `queue`: its limit; `node`: none fits",
 )
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",

@@ -2,32 +2,28 @@
 
 The model: two clusters, reports that reach each Global Master when they please, and ResourceManagers that grant what is
 asked for while there is room. *Safety*: Local Masters never accept more than is free by their own report. *Liveness*: a
-rejection is an event of the next cycle, so that everybody is served in the end and no tentative allocation stays. Both
-with offers to the best bidder and without.
+rejection is an event of the next cycle, so that everybody is served in the end and no tentative allocation stays.
 """
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from random import Random
 
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey, PendingRequest
-from shim.domain.capacity_bids import CapacityBid
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
-from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_report
 from tests.doubles.settings import usual
@@ -47,13 +43,13 @@ def gib(count):
 class LocalMasters:
     """Two clusters with the books of their Local Masters; `used` is what really runs, each for `lasts` beats."""
 
-    def __init__(self, lasts, offer_s):
+    def __init__(self, lasts):
         self.lasts = lasts
         self.beat = 0
         self.ends = []
         self.clock = FakeClock()
         self.view = FederationView(CLUSTERS, usual(ViewSettings))
-        self.books = {name: LaunchVerification(name, self.view, self.clock, 30.0, offer_s) for name in CLUSTERS}
+        self.books = {name: LaunchVerification(name, self.view, self.clock, 30.0) for name in CLUSTERS}
         self.used = Counter()
         self.number = 0
 
@@ -84,14 +80,10 @@ class LocalMasters:
 
 @dataclass
 class Links:
-    """Implements `VerifiesLaunches` and `TakesBids` for one Global Master."""
+    """Implements `VerifiesLaunches` for one Global Master."""
 
     sender: str
     masters: LocalMasters
-    bids: dict[SubClusterId, CapacityBid] = field(default_factory=dict)
-
-    def bid(self, subcluster, bid):
-        self.bids[subcluster] = bid
 
     async def verify_launches(self, subcluster, proposals, news):
         await asyncio.sleep(0)
@@ -99,10 +91,7 @@ class Links:
         local.verify(self.sender, (), news)
         room = local.book.room(proposals[0].kind) if proposals else 0
         verdicts = local.verify(self.sender, proposals, ())
-        own = sum(local.book.offered.left_to(self.sender).values())
-        assert sum(each.accepted for each in verdicts) <= room + own, "a Local Master accepts no more than it has"
-        if subcluster in self.bids:
-            local.hear_bid(self.bids.pop(subcluster))
+        assert sum(each.accepted for each in verdicts) <= room, "a Local Master accepts no more than it has"
         return verdicts
 
 
@@ -114,18 +103,10 @@ class PlanningMaster:
         self.masters = masters
         self.view = FederationView(CLUSTERS, usual(ViewSettings))
         links = Links(f"gm/{number} 1", masters)
-        self.launches = LaunchService(self.view, masters.clock, 30.0, links, links)
+        self.launches = LaunchService(self.view, masters.clock, 30.0, links, links.sender)
         rng = Random(number)  # noqa: S311 - a test
-        bids = QueueBids(
-            CapacityBidder(GlobalMasterId(f"gm/{number}"), 1),
-            CLUSTERS,
-            standing_of=lambda _: number,
-            term_of=lambda _: 1,
-            are_several=lambda: True,
-            clock=masters.clock,
-        )
         settings_ = usual(CycleSettings)
-        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, settings_, bids=bids)
+        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, settings_)
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, self.queue, "ada")
         self.splitter = DrivenSplitter(
             self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, move_after_beats=3)
@@ -166,9 +147,9 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def play(wants, hears, lasts, offer_s=0.0):
+async def play(wants, hears, lasts):
     """Play until everybody is served; return how many proposals were rejected."""
-    local = LocalMasters(lasts, offer_s)
+    local = LocalMasters(lasts)
     masters = [PlanningMaster(number, wanted, local) for number, wanted in enumerate(wants, start=1)]
     for beat in range(MOST_BEATS):
         local.pass_a_beat()
@@ -184,7 +165,6 @@ async def play(wants, hears, lasts, offer_s=0.0):
         await settle()
         for each in masters:
             each.cycles.cycle(each.queue)
-            each.cycles.bid(each.queue)
         await settle()
         if not any(each.demand.wanted for each in masters):
             break
@@ -204,12 +184,10 @@ async def play(wants, hears, lasts, offer_s=0.0):
     wants=st.lists(st.integers(1, 2 * SIZE), min_size=2, max_size=4),
     hears=st.lists(st.integers(1, 4), min_size=4, max_size=4),
     lasts=st.integers(1, 6),
-    offer_s=st.sampled_from([0.0, 1.0, 2.5]),
 )
-@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6, offer_s=0.0)
-@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6, offer_s=2.5)
-def test_masters_that_plan_on_their_own_views_are_served_in_the_end(wants, hears, lasts, offer_s):
-    rejections = asyncio.run(play(wants, hears, lasts, offer_s))
+@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6)
+def test_masters_that_plan_on_their_own_views_are_served_in_the_end(wants, hears, lasts):
+    rejections = asyncio.run(play(wants, hears, lasts))
     event("rejected" if rejections else "no collision")
 
 

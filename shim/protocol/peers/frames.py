@@ -21,8 +21,7 @@ from typing import Annotated
 import msgspec
 
 from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
-from shim.domain.capacity_bids import CapacityBid, CapacityNotice
-from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import CapacityNotice, HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.submissions import HomeProposal, Submission
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.deltas import ReportDelta
@@ -211,14 +210,12 @@ class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
 
     Attributes:
         life: Of the Global Master: what an earlier one was promised, this one does not know.
-        bid: What it would have of room that comes free, if that is another than before.
     """
 
     number: int
     proposals: Annotated[tuple[LaunchProposal, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
     news: Annotated[tuple[LaunchNews, ...], msgspec.Meta(max_length=MAX_LAUNCHES)] = ()
     life: int = 0
-    bid: CapacityBid | None = None
 
 
 class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):

@@ -9,7 +9,6 @@ from older ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import Bid, BidLine, Rank
@@ -24,24 +23,20 @@ _MOST_LINES = 8
 _FIRST_BACKOFF_S = 2.0
 
 
-_NeedT = TypeVar("_NeedT")
 _Kind = tuple[Need, bool]
 """What is needed, and whether for long."""
 
 
-def urgent_needs(
-    ranked: Iterable[tuple[_NeedT, Rank]], wanted: Mapping[_NeedT, int]
-) -> Sequence[tuple[Rank, _NeedT, int]]:
+def _most_urgent(ranked: Iterable[tuple[_Kind, Rank]], wanted: Mapping[_Kind, int]) -> Iterable[BidLine]:
     """The needs that a bid tells of, each once with its best rank and how many wait; only so many."""
-    found: list[tuple[Rank, _NeedT, int]] = []
-    seen: set[_NeedT] = set()
-    for need, rank in ranked:
-        if need not in seen:
-            seen.add(need)
-            found.append((rank, need, wanted[need]))
-            if len(found) == _MOST_LINES or len(seen) == len(wanted):
-                break
-    return found
+    seen: set[_Kind] = set()
+    for kind, rank in ranked:
+        if kind not in seen:
+            seen.add(kind)
+            need, is_long = kind
+            yield BidLine(rank, need, wanted[kind], is_long)
+            if len(seen) == min(_MOST_LINES, len(wanted)):
+                return
 
 
 def bid_for(core: Core, turns: Turns, now_s: float) -> "CurrentBid":
@@ -49,9 +44,7 @@ def bid_for(core: Core, turns: Turns, now_s: float) -> "CurrentBid":
     needs = core.book.requests.needs
     columns = zip(turns.rows, turns.are_long, turns.keys, turns.deficits, turns.priorities, strict=True)
     ranked = (((needs[row], is_long), rank_of(core.policy, *urgency)) for row, is_long, *urgency in columns)
-    found = urgent_needs(ranked, _wanted(core, turns))
-    lines = (BidLine(rank, need, count, is_long) for rank, (need, is_long), count in found)
-    return CurrentBid(core, tuple(lines), now_s)
+    return CurrentBid(core, tuple(_most_urgent(ranked, _wanted(core, turns))), now_s)
 
 
 def _wanted(core: Core, turns: Turns) -> Mapping[_Kind, int]:

@@ -6,16 +6,13 @@ holder may have died. Containers are allocated on the nodes that could hold them
 on the same memory of the same node. The ResourceManager decides on which node they run.
 
 A Global Master keeps the same book of what it believes, with what it was told of others' promises in it.
-
-Room that a Local Master keeps for one Global Master for a short time, on the nodes where it is.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 
-from shim.domain.capacity_bids import CapacityNotice, CapacityOffer, OfferCounts, UnreportedContainers
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
     ConflictKind,
@@ -24,183 +21,13 @@ from shim.domain.launches import (
     LaunchProposal,
     LaunchVerdict,
     TentativelyAllocated,
+    UnreportedContainers,
     Verdict,
 )
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import NodeCapacity, Places, fitting
-
-_MOST_TOLD = 256
-
-
-@dataclass(slots=True)
-class PersistentOffer:
-    """Containers of one kind for which room is kept.
-
-    Attributes:
-        to: For whom, as a proposal's sender is named.
-    """
-
-    to: str
-    kind: ContainerKind
-    until_s: float
-    places: Places = field(default_factory=dict)
-
-    @property
-    def count(self) -> int:
-        """Number of containers; none is kept without a place."""
-        return sum(self.places.values())
-
-
-class OfferBook:
-    """The offers that stand. It never reads a clock: times are told, in seconds by one clock.
-
-    Args:
-        changed: Called whenever there may be more room for others, or less.
-
-    Attributes:
-        standing: In the order in which they were made.
-    """
-
-    def __init__(self, nodes: NodeCapacity, changed: Callable[[], None]) -> None:
-        self._nodes = nodes
-        self._changed = changed
-        self.standing: list[PersistentOffer] = []
-        self._counts: dict[str, OfferCounts] = {}
-
-    def make(self, to: str, kind: ContainerKind, places: Places, until_s: float) -> None:
-        """Keep room on these nodes, which have it."""
-        self._nodes.give_back(kind, {row: -count for row, count in places.items()})
-        self._changed()
-        made = sum(places.values())
-        for each in self.standing:
-            if (each.to, each.kind, each.until_s) == (to, kind, until_s):
-                each.places = dict(Counter(each.places) + Counter(places))
-                break
-        else:
-            self.standing.append(PersistentOffer(to, kind, until_s, dict(places)))
-        self._count(to, made=made)
-
-    def left_to(self, to: str) -> Counter[ContainerKind]:
-        """Containers that are still offered to somebody."""
-        found = Counter[ContainerKind]()
-        for each in self.standing:
-            if each.to == to:
-                found[each.kind] += each.count
-        return found
-
-    @property
-    def counts(self) -> Mapping[str, OfferCounts]:
-        """Fate of all offers so far, by whose they were."""
-        return self._counts
-
-    def forget(self, to: str) -> None:
-        self.trim(to, {})
-        self._counts.pop(to, None)
-
-    def to_others(self, than: str) -> int:
-        """Number of containers that are offered to anybody else."""
-        return sum(each.count for each in self.standing if each.to != than)
-
-    # ------------------------------------------------------------------ room for a moment
-
-    def lift(self, to: str) -> Sequence[PersistentOffer]:
-        """Take the offers to somebody away, as he may use their room; `put_back` has what is left of them."""
-        lifted = [each for each in self.standing if each.to == to]
-        self._remove(lifted)
-        return lifted
-
-    def put_back(self, lifted: Iterable[PersistentOffer], kind: ContainerKind, used: int) -> None:
-        """Keep on offering what was not used; what has no room any more is offered no more.
-
-        Args:
-            kind: Of the containers that were promised instead.
-        """
-        for each in lifted:
-            taken = min(used, each.count) if each.kind == kind else 0
-            used -= taken
-            self._count(each.to, taken=taken)
-            self._lay(each, each.count - taken)
-
-    def has_room_besides(self, kind: ContainerKind, count: int) -> bool:
-        for each in self.standing:
-            self._nodes.give_back(each.kind, each.places)
-        has_room = self._nodes.count(kind) >= count
-        for each in self.standing:
-            self._nodes.give_back(each.kind, {row: -held for row, held in each.places.items()})
-        return has_room
-
-    # ------------------------------------------------------------------ ends
-
-    def lay_again(self) -> None:
-        """Lay the offers on nodes of which nothing is counted on but promises; what has no room ends."""
-        offers, self.standing = self.standing, []
-        for each in offers:
-            self._lay(each, each.count)
-
-    def trim(self, to: str, wanted: Mapping[ContainerKind, int]) -> None:
-        left = dict(wanted)
-        for each in self.lift(to):
-            keep = min(each.count, left.get(each.kind, 0))
-            left[each.kind] = left.get(each.kind, 0) - keep
-            self._count(to, returned=each.count - keep)
-            self._lay(each, keep)
-
-    def expire(self, at_s: float) -> None:
-        """End the offers whose time is over."""
-        over = [each for each in self.standing if each.until_s <= at_s]
-        self._remove(over)
-        for each in over:
-            self._count(each.to, expired=each.count)
-
-    def believe(self, told: Iterable[CapacityOffer], at_s: float) -> None:
-        """Believe what a Local Master tells: these stand, and no others."""
-        self._remove(list(self.standing))
-        for each in told:
-            places = self._nodes.take(each.kind, each.count)
-            if places:
-                self.standing.append(PersistentOffer(each.to, each.kind, at_s + each.for_s, places))
-        self._changed()
-
-    def told(self, at_s: float, promised: Sequence[UnreportedContainers] = ()) -> CapacityNotice:
-        """Tell of the offers that stand, and what became of all so far; of very many offers the oldest."""
-        offers = (
-            CapacityOffer(each.to, each.kind, each.count, each.until_s - at_s) for each in self.standing[:_MOST_TOLD]
-        )
-        return CapacityNotice(tuple(promised), tuple(offers), dict(self._counts))
-
-    # ------------------------------------------------------------------ books
-
-    def _lay(self, offer: PersistentOffer, count: int) -> None:
-        """Keep so many of an offer's containers, as far as there is room for them."""
-        offer.places = self._nodes.take(offer.kind, count) if count > 0 else {}
-        self._count(offer.to, returned=max(0, count) - offer.count)
-        if offer.places:
-            self.standing.append(offer)
-            self._changed()
-
-    def _remove(self, offers: Sequence[PersistentOffer]) -> None:
-        if not offers:
-            return
-        self._changed()
-        for each in offers:
-            self._nodes.give_back(each.kind, each.places)
-        gone = set(map(id, offers))
-        self.standing = [each for each in self.standing if id(each) not in gone]
-
-    def _count(self, to: str, *, made: int = 0, taken: int = 0, returned: int = 0, expired: int = 0) -> None:
-        known = self._counts.get(to, OfferCounts())
-        self._counts[to] = replace(
-            known,
-            made=known.made + made,
-            taken=known.taken + taken,
-            returned=known.returned + returned,
-            expired=known.expired + expired,
-        )
-
-
-# Containers that a Local Master counts though no report shows them.
 
 
 @dataclass(slots=True)
@@ -247,11 +74,7 @@ class _Answer:
 
 
 class TentativeAllocations:
-    """See the module. It never reads a clock: times are told, in seconds by one clock.
-
-    Attributes:
-        offered: Room that is kept for some Global Master; of a Global Master's belief: for others.
-    """
+    """See the module. It never reads a clock: times are told, in seconds by one clock."""
 
     def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
         self._subcluster = subcluster
@@ -262,7 +85,6 @@ class TentativeAllocations:
         self._granted: list[CountedContainers] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[ContainerKind, int] = {}
-        self.offered = OfferBook(self._nodes, self._rooms.clear)
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -284,8 +106,7 @@ class TentativeAllocations:
         self._place_again()
 
     def expire(self, at_s: float) -> None:
-        """Forget promises and offers that are too old."""
-        self.offered.expire(at_s)
+        """Forget promises that are too old."""
         for key, allocation in list(self._allocations.items()):
             if allocation.at_s + self._lasts_s < at_s:
                 self._release(key, allocation.count)
@@ -307,9 +128,7 @@ class TentativeAllocations:
         key = (sender, proposal.number)
         known = self._answers.get(key)
         if known is None:
-            offers = self.offered.lift(sender)
             known = self._remember(key, self._judge(key, proposal, at_s))
-            self.offered.put_back(offers, proposal.kind, known.accepted)
         return self._verdict(sender, proposal, known, at_s)
 
     def _judge(self, key: ProposalKey, proposal: LaunchProposal, at_s: float) -> _Answer:
@@ -387,9 +206,9 @@ class TentativeAllocations:
 
         None where nothing bounds it, or where the queue is not known.
         """
-        return self._left_of(path, (*self._allocations.values(), *self._granted, *self.offered.standing))
+        return self._left_of(path, self._every())
 
-    def _left_of(self, path: str, counted: Iterable[CountedContainers | PersistentOffer]) -> ResourceVector | None:
+    def _left_of(self, path: str, counted: Iterable[CountedContainers]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None
@@ -420,8 +239,7 @@ class TentativeAllocations:
         Raises:
             InvariantViolationError: If something was promised twice, or got lost.
         """
-        counted = [(each.kind, each.places) for each in self._every()]
-        self._nodes.check([*counted, *((each.kind, each.places) for each in self.offered.standing)])
+        self._nodes.check([(each.kind, each.places) for each in self._every()])
 
     # ------------------------------------------------------------------ books
 
@@ -432,8 +250,6 @@ class TentativeAllocations:
             return ConflictKind.QUEUE if self._reported_queue_room(kind) < proposal.count else ConflictKind.CLAIMED
         if not self._nodes.could_hold(kind):
             return ConflictKind.NODE
-        if self.offered.standing and self.offered.has_room_besides(kind, proposal.count):
-            return ConflictKind.OFFERED
         others = [each for (who, _), each in self._allocations.items() if who != sender]
         claims = [each for each in (*self._granted, *others) if each.places]
         for each in claims:
@@ -450,8 +266,6 @@ class TentativeAllocations:
         others = [allocation for (who, _), allocation in self._allocations.items() if who != sender]
         total = sum(allocation.count for allocation in others)
         reason = f"room for {accepted} of {proposal.count}; {total} are promised to others"
-        if answer.conflict is ConflictKind.OFFERED:
-            reason += f"; {self.offered.to_others(sender)} are offered to others, whose bids are better"
         return LaunchVerdict(
             self._subcluster,
             proposal.number,
@@ -475,7 +289,6 @@ class TentativeAllocations:
         self._nodes.reset()
         for allocation in self._every():
             self._place(allocation)
-        self.offered.lay_again()
 
     def _place(self, allocation: CountedContainers) -> None:
         self._rooms.clear()
@@ -512,10 +325,6 @@ class TentativeAllocations:
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
         """
         return fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
-
-    def could_have(self, kind: ContainerKind) -> bool:
-        """Return whether a container of a kind could be had if what runs ended: by its queue's limit, on some node."""
-        return self.queue_room(kind) > 0 and self._nodes.could_hold(kind)
 
     def _reported_queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have by the newest report alone."""

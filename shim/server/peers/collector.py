@@ -7,7 +7,6 @@ caller, and the same user and application. What this one passed on itself is in 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -76,8 +75,6 @@ class MatchingCollector(Collector):
         yield definitions.LAUNCH_VERDICTS.counters(verdicts)
         conflicts = {(name, kind.value): count for (name, kind), count in status.conflicts.items()}
         yield definitions.LAUNCH_CONFLICTS.counters(conflicts)
-        fates = {(name, fate): count for name, each in status.offers.items() for fate, count in asdict(each).items()}
-        yield definitions.ROOM_OFFERS.counters(fates)
         yield definitions.LAUNCH_REPAIRS.counters({(): status.repairs})
         yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
         yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})

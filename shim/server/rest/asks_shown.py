@@ -26,7 +26,6 @@ def shown_matching(status: MatchingStatus) -> models.AsksStatus:
         verdicts={verdict.value: said[verdict] for verdict in Verdict},
         inconsistencies=status.inconsistencies,
         conflicts={kind.value: conflicts[kind] for kind in ConflictKind},
-        offers=[models.Offers(name, **asdict(each)) for name, each in status.offers.items()],
         repairs=status.repairs,
         fallbacks=status.fallbacks,
         promised=[models.Promised(name, count) for name, count in status.promised.items()],

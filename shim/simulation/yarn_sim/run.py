@@ -37,13 +37,11 @@ class Proposals:
 
     Attributes:
         verdicts: What Local Masters said, by the verdict.
-        offers: Containers that were offered to some Global Master, by what became of them.
         repairs: Promised containers that were not granted in time.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
     conflicts: Counter[str] = field(default_factory=Counter)
-    offers: Counter[str] = field(default_factory=Counter)
     repairs: int = 0
 
 
@@ -99,10 +97,8 @@ class ModelledFront:
                 found.verdicts[verdict.value] += count
             for (_, kind), count in status.conflicts.items():
                 found.conflicts[kind.value] += count
-            for each in status.offers.values():
-                found.offers.update(made=each.made, taken=each.taken, returned=each.returned, expired=each.expired)
             repairs += status.repairs
-        return Proposals(found.verdicts, found.conflicts, found.offers, repairs)
+        return Proposals(found.verdicts, found.conflicts, repairs)
 
 
 _RETRY_S = 1.0

@@ -52,7 +52,7 @@ class LateMasters:
 class Queue:
     """One queue over two clusters, with the attempts that its test lets in."""
 
-    def __init__(self, order="fifo", elsewhere=None, bids=None, data=NOTHING_SHARED, **more):
+    def __init__(self, order="fifo", elsewhere=None, data=NOTHING_SHARED, **more):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.order = order
@@ -65,7 +65,6 @@ class Queue:
             self.clock,
             Random(0),  # noqa: S311
             usual(CycleSettings, cycle_s=0.25, data=data),
-            bids=bids,
             **more,
         )
         self.number = 0
@@ -90,34 +89,6 @@ class Queue:
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
         return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, move_after_beats=3))
-
-
-class SeenBids:
-    """In the place of `QueueBids`: what it was told to look at."""
-
-    def __init__(self):
-        self.seen = []
-
-    def outbid_at(self, queue, launches):
-        del queue, launches
-        return frozenset()
-
-    def look(self, queue, table, queue_at, launches):
-        del launches
-        (here,) = table.waiting_demand({EAST: queue_at(EAST)}, 3, 0.0).values()
-        self.seen.append((queue, sum(each.count for each in here)))
-
-
-async def test_after_a_cycle_local_masters_are_told_what_it_left_waiting():
-    bids = SeenBids()
-    queue = Queue(bids=bids)
-    queue.report(east=1, west=0)
-    running = asyncio.create_task(queue.cycles.run())
-    queue.enters(1).split(PendingRequest(KEY, 3), CAPACITIES)
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert bids.seen == [(QUEUE, 2)]
-    running.cancel()
 
 
 async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.capacity_bids import CapacityNotice, CapacityOffer, UnreportedContainers
 from shim.domain.ids import ApplicationId, GlobalMasterId, SubClusterId
-from shim.domain.launches import ContainerKind, HomeVerdict, LaunchVerdict, Verdict
+from shim.domain.launches import (
+    CapacityNotice,
+    ContainerKind,
+    HomeVerdict,
+    LaunchVerdict,
+    UnreportedContainers,
+    Verdict,
+)
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
@@ -58,15 +64,15 @@ class FollowedLocalMaster:
         )
         self.sequence = 0
 
-    def a_local_master_lives(self, address="east:1", life="one", offer_s=None):
-        """One that offers room for so long; that tells nothing of room at all if None."""
+    def a_local_master_lives(self, address="east:1", life="one", *, tells=False):
+        """One that `tells` with its reports what is promised, or an older one that does not."""
         self.sequence = 0
         own = FederationView((EAST,), usual(ViewSettings))
         self.truth = own
-        self.launches = launches = LaunchVerification(EAST, own, self.clock, lasts_s=30, offer_s=offer_s or 0.0)
+        self.launches = launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
         homes = HomeVerification(EAST, own, self.clock)
-        room = None if offer_s is None else launches
-        self.service = ReportService(EAST, life, homes.verify, self.clock, launches.verify, room)
+        claims = launches.claims if tells else lambda: None
+        self.service = ReportService(EAST, life, homes.verify, self.clock, launches.verify, claims)
         self.dialer.listeners[address] = self.service.serve
         self.roster.update([Lease("lm/east", life, address, 1, 9.0)], read_at_s=self.clock.monotonic_s())
 
@@ -300,7 +306,7 @@ def conversation():
     first = a_report("east", 1, polled_at_s=100.0, applications=documents, nodes=nodes, queues=queues)
     second = a_report("east", 2, polled_at_s=101.0, applications=documents[:2], nodes=nodes, queues=queues)
     kind = ContainerKind("root.a", ResourceVector(1, 1))
-    room = CapacityNotice((UnreportedContainers("gm/b", kind, 3),), (CapacityOffer("gm/a", kind, 2, 5.0),))
+    room = CapacityNotice((UnreportedContainers("gm/b", kind, 3),))
     frames = (
         publisher.publish(first, now_s=100.0),
         publisher.publish(second, now_s=101.0),

@@ -9,16 +9,17 @@ from msgspec import to_builtins
 from prometheus_client import CollectorRegistry, generate_latest
 
 from shim.domain.allocations import PendingRequest
-from shim.domain.capacity_bids import (
-    CapacityBid,
-    CapacityBidLine,
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.launches import (
     CapacityNotice,
-    CapacityOffer,
-    OfferCounts,
+    ConflictKind,
+    ContainerKind,
+    LaunchNews,
+    LaunchProposal,
+    LaunchVerdict,
     UnreportedContainers,
+    Verdict,
 )
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
-from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Verdict
 from shim.domain.queues import UNORDERED
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -30,7 +31,6 @@ from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
-from shim.scheduling.global_master.capacity_bids import CapacityBidder, WaitingDemand, rank_among_queues
 from shim.scheduling.shadow_report import DifferenceKind, ShadowReport
 from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
@@ -81,23 +81,8 @@ def test_frames_of_launches_travel():
     for frame in (
         LaunchFrame(1, (LaunchProposal(4, "a", KIND, 2),), (LaunchNews(3, 1, 1),)),
         LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), (), life=7),
-        LaunchFrame(
-            3,
-            (),
-            (),
-            7,
-            CapacityBid(GlobalMasterId("gm/a"), 7, 1, (CapacityBidLine((0, 8, -9), KIND, 3, "root.a", 4),)),
-        ),
         LaunchedFrame(1, (verdict,)),
-        LaunchedFrame(
-            2,
-            (),
-            CapacityNotice(
-                (UnreportedContainers("gm/a 7", KIND, 2),),
-                (CapacityOffer("gm/b 7", KIND, 1, 0.5),),
-                {"gm/b 7": OfferCounts(1)},
-            ),
-        ),
+        LaunchedFrame(2, (), CapacityNotice((UnreportedContainers("gm/a 7", KIND, 2),))),
     ):
         assert decode_frame_untrusted(encode_frame(frame)) == frame
 
@@ -143,116 +128,36 @@ async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(s
     await other.following.stop()
 
 
-class BiddingMaster:
-    """A Global Master beside others at one Local Master, with its book of beliefs."""
-
-    def __init__(self, name, story):
-        self.followed = other = FollowedLocalMaster(name)
-        other.dialer.listeners = story.dialer.listeners
-        other.roster.update(list(story.roster.all()), read_at_s=0)
-        self.service = LaunchService(other.view, other.clock, 30.0, other.following, other.following)
-        other.following.listen(self.service)
-        other.following.subscribe_to_capacity(self.service.claims_reported)
-        self.bidder = CapacityBidder(GlobalMasterId(f"gm/{name}"), other.following.incarnation)
-        self.heard = []
-
-    async def begin(self):
-        self.followed.following.start()
-        await self.followed.clock.settle()
-
-    async def bid(self, standing, count):
-        rank = rank_among_queues(is_overdue=False, standing=standing, waited_s=1.0)
-        self.bidder.put("root.default", 0, {EAST: [WaitingDemand(rank, KIND, count)]})
-        self.service.bid(EAST, self.bidder.next_bid(EAST, self.followed.clock.now_s()))
-        await self.followed.clock.settle()
-
-    async def propose(self, count):
-        self.service.propose(EAST, "a", KIND, count, self.heard.extend)
-        await self.followed.clock.settle()
-        return self.heard[-1]
-
-    async def end(self):
-        await self.service.close()
-        await self.followed.following.stop()
-
-
-@pytest.fixture
-async def bidders():
-    """A Local Master that makes offers, with a full cluster, and two Global Masters."""
+async def test_what_others_were_promised_comes_with_each_report_and_not_only_to_whom_it_stops():
     story = FollowedLocalMaster()
-    story.a_local_master_lives(offer_s=1.0)
-    rich, poor = BiddingMaster("b", story), BiddingMaster("c", story)
-    for each in (rich, poor):
-        await each.begin()
-    await story.polled(nodes=nodes(0), documents=DOCUMENTS, queues=())
-    yield story, rich, poor
-    for each in (rich, poor):
-        await each.end()
+    story.a_local_master_lives(tells=True)
+    masters = [FollowedLocalMaster(name) for name in ("b", "c")]
+    services = []
+    for each in masters:
+        each.dialer.listeners = story.dialer.listeners
+        each.roster.update(list(story.roster.all()), read_at_s=0)
+        services.append(LaunchService(each.view, each.clock, 30.0, each.following, each.following.sender))
+        each.following.listen(services[-1])
+        each.following.subscribe_to_capacity(services[-1].claims_reported)
+        each.following.start()
+        await each.clock.settle()
 
+    async def a_second_later():
+        for clock in (story.clock, *(each.clock for each in masters)):
+            await clock.advance(1.0)
+        await story.polled(nodes=nodes(4), documents=DOCUMENTS, queues=())
 
-async def report_of(story, free, *masters):
-    """A second later."""
-    for clock in (story.clock, *(each.followed.clock for each in masters)):
-        await clock.advance(1.0)
-    await story.polled(nodes=nodes(free), documents=DOCUMENTS, queues=())
-
-
-async def test_with_the_report_that_shows_room_comes_whose_it_is(bidders):
-    story, rich, poor = bidders
-    await rich.bid(8, 6)
-    await poor.bid(2, 3)
-    await report_of(story, 4, rich, poor)
-    assert (rich.service.room(EAST, KIND), poor.service.room(EAST, KIND)) == (1, 3)
-    assert (await poor.propose(3)).verdict is Verdict.ACCEPTED
-    assert poor.service.offers[EAST] == OfferCounts(made=3, taken=3)
-    told = await rich.propose(2)
-    assert (told.verdict, told.accepted, told.conflict) == (Verdict.REJECTED, 1, ConflictKind.CLAIMED)
-
-
-async def test_who_asks_for_room_that_is_offered_to_another_is_told_so(bidders):
-    story, rich, poor = bidders
-    await rich.bid(8, 6)
-    await poor.bid(2, 6)
-    await report_of(story, 4, rich, poor)
-    told = await rich.propose(2)
-    assert (told.verdict, told.accepted, told.conflict) == (Verdict.REJECTED, 0, ConflictKind.OFFERED)
-    for clock in (story.clock, rich.followed.clock):
-        await clock.advance(1.0)
-    assert rich.service.room(EAST, KIND) == 4, "offers end by themselves in beliefs, too"
-    assert (await rich.propose(2)).verdict is Verdict.ACCEPTED
-
-
-async def test_what_others_were_promised_is_told_with_each_report_and_not_only_to_whom_it_stops(bidders):
-    story, rich, poor = bidders
-    await report_of(story, 4, rich, poor)
-    assert (await rich.propose(3)).verdict is Verdict.ACCEPTED
-    assert poor.service.room(EAST, KIND) == 4, "no report has come since"
-    await report_of(story, 4, rich, poor)
-    assert (rich.service.room(EAST, KIND), poor.service.room(EAST, KIND)) == (1, 1)
-
-
-async def test_a_bid_of_nothing_gives_back_what_was_offered(bidders):
-    story, rich, poor = bidders
-    await rich.bid(8, 6)
-    await poor.bid(2, 6)
-    await report_of(story, 4, rich, poor)
-    poor.bidder.put("root.default", 0, {})
-    poor.service.bid(EAST, poor.bidder.next_bid(EAST, poor.followed.clock.now_s()))
-    await poor.followed.clock.settle()
-    assert poor.service.offers[EAST] == OfferCounts(made=4, returned=4)
-    assert (await rich.propose(2)).verdict is Verdict.ACCEPTED
-
-
-async def test_to_whoever_never_bid_no_conflict_of_a_new_name_is_told(bidders):
-    story, rich, poor = bidders
-    await rich.bid(8, 6)
-    await poor.bid(2, 6)
-    await report_of(story, 4, rich, poor)
-    older = BiddingMaster("d", story)
-    await older.begin()
-    told = await older.propose(2)
-    assert (told.accepted, told.conflict) == (0, ConflictKind.CLAIMED)
-    await older.end()
+    await a_second_later()
+    heard = []
+    services[0].propose(EAST, "a", KIND, 3, heard.extend)
+    await masters[0].clock.settle()
+    assert [told.verdict for told in heard] == [Verdict.ACCEPTED]
+    assert services[1].room(EAST, KIND) == 4, "no report has come since"
+    await a_second_later()
+    assert [each.room(EAST, KIND) for each in services] == [1, 1], "its own are not counted twice"
+    for service, each in zip(services, masters, strict=True):
+        await service.close()
+        await each.following.stop()
 
 
 async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
@@ -306,7 +211,6 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
         {"solved": 6, "unsolved": 7},
         1,
         {(EAST, ConflictKind.CLAIMED): 2},
-        {EAST: OfferCounts(made=9, taken=8, expired=1)},
     )
     registry = CollectorRegistry()
     shadow = ShadowReport("fifo", "delay", 0.0, 8, 9, Counter({DifferenceKind.HELD: 10}))
@@ -314,7 +218,6 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     text = generate_latest(registry).decode()
     assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
     assert 'heddle_launch_conflicts_total{kind="claimed",subcluster="east"} 2.0' in text
-    assert 'heddle_capacity_offers_total{fate="taken",subcluster="east"} 8.0' in text
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
@@ -323,8 +226,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert 'heddle_shadow_cycles_total{outcome="skipped",queue="root.prod"} 9.0' in text
     assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
     document = to_builtins(shown_matching(status))
-    assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0, "offered": 0}
-    assert document["offers"] == [{"cluster": "east", "made": 9, "taken": 8, "returned": 0, "expired": 1}]
+    assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0}
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])
@@ -373,17 +275,6 @@ async def test_a_global_masters_book_is_kept_up_by_what_it_follows(story):
     await story.polled(nodes=nodes(2), documents=DOCUMENTS, queues=())
     story.view.look = None
     assert asker.service.room(EAST, KIND) == 2
-
-
-async def test_the_bids_of_others_that_wait_for_more_are_told_until_nothing_is_told_any_more(bidders):
-    story, rich, poor = bidders
-    await rich.bid(8, 6)
-    await poor.bid(2, 6)
-    await report_of(story, 4, rich, poor)
-    assert rich.service.best_of_others(EAST)[0] == 2
-    assert poor.service.best_of_others(EAST)[0] == 8
-    await rich.followed.clock.advance(10.1)
-    assert rich.service.best_of_others(EAST) is None
 
 
 async def test_news_that_were_lost_with_a_link_are_said_on_the_next_one(story):

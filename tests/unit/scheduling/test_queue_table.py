@@ -300,46 +300,6 @@ def test_no_room_is_kept_free_for_a_gang_that_is_larger_than_all_nodes():
     assert sum(starts(plans, SECOND)[0].values()) == 1
 
 
-def test_where_a_queue_is_outbid_a_policy_that_places_asks_no_scheduler_without_a_promise():
-    table = a_table(first=a_request(5))
-    assert table.plan(a_capacity([2], [1]), "tetris", 1.0)[FIRST][0].may_queue == BOTH
-    plans = table.plan(a_capacity([2], [1]), "tetris", 1.0, outbid=frozenset({EAST}))
-    assert starts(plans, FIRST) == [{EAST: 2, WEST: 1}], "what reports show free may be proposed for"
-    (plan,) = plans[FIRST]
-    assert (plan.may_queue, plan.reason) == (
-        {WEST},
-        "a queue of another Global Master waits there, too, and has less for its share",
-    )
-
-
-@pytest.mark.parametrize(("order", "asking"), [("fifo", 1), ("tetris", 0)])
-def test_an_outbid_queue_asks_for_nothing_before_it_comes_free_nor_for_who_was_overtaken_for_too_long(order, asking):
-    table = a_table(first=a_request(1), second=a_request(9), third=a_request(9))
-    for number in range(20):
-        table.began(FIRST, ContainerId(FIRST, number), 50.0, gib(1))
-        table.granted(FIRST, EAST, 95.0)
-        table.ended(FIRST, ContainerId(FIRST, number), 99.0, is_whole=True)
-    for attempt in (FIRST, SECOND, THIRD):
-        table.heard(attempt, 100.0)
-    free = table.plan(a_capacity([0], [0]), order, 100.0)
-    before = {attempt for attempt, (plan,) in free.items() if plan.may_queue}
-    assert len(before) > asking
-    outbid = table.plan(a_capacity([0], [0]), order, 100.0, outbid=BOTH)
-    assert sum(bool(plan.may_queue or plan.at_most) for (plan,) in outbid.values()) == asking, "the first in line alone"
-
-
-def test_no_room_is_bid_for_while_its_application_master_is_silent():
-    table = a_table(first=a_request(5))
-
-    def bid_for(at_s):
-        table.plan(a_capacity([0], [0]), "tetris", at_s)
-        return [each.count for each in table.waiting_demand({EAST: "root.a"}, 8, at_s)[EAST]]
-
-    assert (bid_for(15.0), bid_for(15.3)) == ([5], [])
-    table.heard(FIRST, 15.3)
-    assert bid_for(15.6) == [5]
-
-
 @pytest.mark.parametrize("only", [0, 62, 63, 99])
 def test_a_hundred_clusters_are_told_apart(only):
     names = [SubClusterId(f"c{number}") for number in range(100)]

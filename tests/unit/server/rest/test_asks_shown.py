@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import NEAR_DATA, AskKey
-from shim.domain.capacity_bids import OfferCounts
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import ConflictKind, LaunchVerdict, Verdict, WorkEstimate
 from shim.domain.resources import ResourceVector
@@ -132,7 +131,6 @@ def test_what_masters_said_is_added_up_over_clusters_and_what_was_never_said_is_
         verdicts={(EAST, Verdict.REJECTED): 2, (WEST, Verdict.REJECTED): 3, (EAST, Verdict.ACCEPTED): 4},
         conflicts={(EAST, ConflictKind.USED): 1, (WEST, ConflictKind.USED): 4},
         promised={EAST: 6},
-        offers={WEST: OfferCounts(4, 3, 2, 1)},
         solves={"solved": 8, "unsolved": 9},
         solving=1,
         repairs=10,
@@ -144,7 +142,4 @@ def test_what_masters_said_is_added_up_over_clusters_and_what_was_never_said_is_
     assert shown.conflicts == dict.fromkeys((each.value for each in ConflictKind), 0) | {ConflictKind.USED.value: 5}
     assert (shown.inconsistencies, shown.repairs, shown.fallbacks) == (5, 10, 11)
     assert [(each.cluster, each.containers) for each in shown.promised] == [("east", 6)]
-    assert [(each.cluster, each.made, each.taken, each.returned, each.expired) for each in shown.offers] == [
-        ("west", 4, 3, 2, 1)
-    ]
     assert (shown.solves.solving, shown.solves.solved, shown.solves.unsolved) == (1, 8, 9)
