@@ -6,6 +6,7 @@ cannot be named, is given what it last told.
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.domain.usage import Account
 from shim.errors import HomeUnreachableError, NoUsableSubClusterError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.last_told import LastTold
 from shim.federation.routing import Routing
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
@@ -76,7 +76,7 @@ class ClientCalls:
         self._clock = clock
         self._settings = settings
         self._turns = turns
-        self._last_told = LastTold()
+        self._last_told = LastAnswers()
 
     @property
     def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
@@ -185,10 +185,10 @@ class ClientCalls:
             else:
                 payloads[subcluster] = answer.payload
         if told_to is not None:
-            payloads = self._with_last_told(call, payloads, missing, told_to)
+            payloads = self._with_last_answers(call, payloads, missing, told_to)
         return Gathered(payloads, refusal, frozenset(missing))
 
-    def _with_last_told(
+    def _with_last_answers(
         self, call: RPCCall, payloads: Mapping[SubClusterId, bytes], missing: Collection[SubClusterId], told_to: str
     ) -> dict[SubClusterId, bytes]:
         """The answers, in the configured order, and those of sub-clusters that are away, not retired, from before."""
@@ -306,3 +306,51 @@ class ClientCalls:
     def _may_see(self, document: ApplicationDocument, viewer: str) -> bool:
         summary = document.summary
         return summary.home_subcluster not in self._settings.guarded or summary.user == viewer
+
+
+_MOST_BYTES = 16 * 1024 * 1024
+_LONGEST_REQUEST = 1024  # in bytes: a longer one is not remembered
+
+_Key = tuple[SubClusterId, str, bytes, str]
+
+
+class LastAnswers:
+    """Last answers to clients' questions, given again while who gave them is away; the least lately given go first.
+
+    Hadoop's RPC has no place to say that an answer lacks a cluster, so half a list would pass for the whole. What
+    nobody asked before a sub-cluster went away, it cannot be asked afterwards: then the answer is that of the others.
+    """
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._answers: OrderedDict[_Key, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def note(self, subcluster: SubClusterId, method: str, request: bytes, user: str, answer: bytes) -> None:
+        """Remember an answer.
+
+        Args:
+            request: The serialized question.
+            user: For whom; empty if everybody is told the same.
+        """
+        if len(request) > _LONGEST_REQUEST:
+            return
+        key = (subcluster, method, request, user)
+        self._forget(key)
+        self._answers[key] = answer
+        self._bytes += _size(key, answer)
+        while self._bytes > self._most_bytes:
+            self._forget(next(iter(self._answers)))
+
+    def find(self, subcluster: SubClusterId, method: str, request: bytes, user: str) -> bytes | None:
+        """The last answer; None if that is not remembered. The parameters are those of `note`."""
+        return self._answers.get((subcluster, method, request, user))
+
+    def _forget(self, key: _Key) -> None:
+        answer = self._answers.pop(key, None)
+        if answer is not None:
+            self._bytes -= _size(key, answer)
+
+
+def _size(key: _Key, answer: bytes) -> int:
+    return len(answer) + sum(map(len, key))

@@ -5,7 +5,8 @@ What may come when is told by `server_states.py`.
 Source: `org.apache.hadoop.ipc.Server.Connection`.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Generator, Sequence
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -49,9 +50,8 @@ from shim.protocol.hrpc.headers import (
     RPCStatus,
     SASLState,
 )
-from shim.protocol.hrpc.layered_frames import LayeredFrames
 from shim.protocol.hrpc.negotiation import NegotiationState, SASLAcceptor, SASLOffer
-from shim.protocol.hrpc.sasl import SASLError
+from shim.protocol.hrpc.sasl import SASLError, SASLSession
 from shim.protocol.hrpc.server_states import (
     NOT_WRAPPED,
     NOT_WRAPPING,
@@ -397,3 +397,87 @@ def _body(kind: type[_M], header: RpcRequestHeaderProto, content: bytes, offset:
         return decode(kind, raw)
     except FatalRPCError as exc:
         raise FatalRPCError(exc.failure, call_id=header.callId, retry_count=header.retryCount) from exc
+
+
+_WRAPPED_BYTES = 56 * 1024
+"""Most that is wrapped in one message: both mechanisms announce 64 KiB as the largest that they take."""
+
+
+class LayeredFrames:
+    """Frames under a security layer; there is none before `begin`.
+
+    Args:
+        limit: Largest frame before the connection is open, in bytes.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._session: SASLSession | None = None
+        self._opened = FrameBuffer(limit)
+        self._opening: Generator[None, None, bytes] | None = None
+        self._to_wrap: deque[bytes | memoryview] = deque()
+
+    def __len__(self) -> int:
+        return len(self._opened)
+
+    def begin(self, session: SASLSession) -> None:
+        """From now on frames travel under the layer of a session, if it has one."""
+        self._session = session if session.quality.has_layer else None
+
+    @property
+    def is_on(self) -> bool:
+        return self._session is not None
+
+    @property
+    def is_opening(self) -> bool:
+        """True while a message is opened: `step` goes on with it."""
+        return self._opening is not None
+
+    @property
+    def has_to_send(self) -> bool:
+        return bool(self._to_wrap)
+
+    def open(self, token_untrusted: bytes, *, limit: int) -> None:
+        """Begin to open a wrapped message; its frames may have `limit` bytes."""
+        assert self._session is not None  # noqa: S101 - asked only while there is a layer
+        self._opened.limit = limit
+        self._opening = self._session.unwrap_steps(token_untrusted)
+
+    def step(self) -> None:
+        """Open a piece of the message; its last one gives all of its frames.
+
+        Raises:
+            SASLError: If it was changed, lost, repeated or reordered on the way.
+        """
+        assert self._opening is not None  # noqa: S101 - asked only while one is opened
+        try:
+            next(self._opening)
+        except StopIteration as opened:
+            self._opening = None
+            self._opened.feed(opened.value)
+
+    def next_frame(self) -> bytes | None:
+        """The next frame that was wrapped; None while none is whole."""
+        return self._opened.next_frame()
+
+    def send(self, data: bytes) -> None:
+        """Have a frame wrapped when it is sent."""
+        self._to_wrap.append(data)
+
+    def wrapped(self, most: int | None) -> list[bytes]:
+        """Bytes to send next; the layer works for about `most` bytes, None for all."""
+        pieces: list[bytes] = []
+        left = most
+        while self._to_wrap and (left is None or left > 0):
+            clear = self._to_wrap.popleft()
+            if len(clear) > _WRAPPED_BYTES:
+                # a view: what is left of a large answer is not copied for each piece of it
+                self._to_wrap.appendleft(memoryview(clear)[_WRAPPED_BYTES:])
+                clear = clear[:_WRAPPED_BYTES]
+            pieces.append(self._wrap(bytes(clear)))
+            left = None if left is None else left - len(clear)
+        return pieces
+
+    def _wrap(self, clear: bytes) -> bytes:
+        assert self._session is not None  # noqa: S101 - only then something waits to be wrapped
+        wrapped = RpcSaslProto(state=SASLState.WRAP, token=self._session.wrap(clear))
+        return encode_success(wrapped.SerializeToString(), call_id=SASL_CALL_ID)

@@ -6,22 +6,31 @@ is an ordinary part of a report, and the same report has brought the view up to 
 new Global Master is filled by full reports and learns from them what runs.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
+from fairness import FloatArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import (
+    Bid,
+    BidLine,
     Ending,
     EndingKind,
     LaunchRejected,
     LaunchRequest,
     LocalMasterReport,
+    Offer,
     PreemptionRequest,
+    Rank,
     ReportRequest,
     RunningLaunch,
 )
+from shim.domain.resources import Need
 from shim.errors import InvariantViolationError
-from shim.scheduling.cycle import entitle, order, run_cycle
-from shim.scheduling.global_master.bidding import CurrentBid, bid_for
+from shim.scheduling.cycle import entitle, order, run_cycle, share_of
+from shim.scheduling.durations import horizon_of
 from shim.scheduling.global_master.core import Core, Counters
 from shim.scheduling.global_master.events import (
     GlobalMasterEffect,
@@ -35,12 +44,12 @@ from shim.scheduling.global_master.events import (
     TaskSettled,
 )
 from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
-from shim.scheduling.global_master.snapshots import local_master_of, offered_room, take_snapshot
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import NO_PLAN, NO_TURNS, Plan, PlannedGrant, TakeBack, Turns
 from shim.scheduling.policy import Policy
-from shim.scheduling.snapshot import OfferedCapacity
+from shim.scheduling.ranks import is_worth_renewing, rank_of
+from shim.scheduling.snapshot import Column, OfferedCapacity, Queues, Snapshot, expect_durations
 
 _PATIENCE_S = 10.0
 """A queue that was asked back borrows nothing anew for this long: a slot that comes free is then another's."""
@@ -368,7 +377,7 @@ def commit(core: Core, now_s: float, plan: Plan = NO_PLAN) -> None:
                 bid.send_alone(local_master, link)
 
 
-def _request(core: Core, link: LocalMasterLink, draft: LaunchDraft, bid: CurrentBid) -> LaunchRequest:
+def _request(core: Core, link: LocalMasterLink, draft: LaunchDraft, bid: "CurrentBid") -> LaunchRequest:
     """The next request of a link; the first one to be sent carries the news of durations."""
     link.sequence += 1
     news, core.book.news = core.book.news, []
@@ -394,3 +403,202 @@ def repair(core: Core, rejected: Sequence[LaunchRejected]) -> None:
     for rejection in rejected:
         if core.book.put_back(rejection.number) is not None:
             core.counters.inconsistencies[rejection.kind] += 1
+
+
+# Bids: how a Global Master tells Local Masters what it would do with capacity that it does not see.
+#
+# A bid is sent when none was sent before, rides along with every launch request, and is renewed on its own only when
+# the need has become *more* urgent, so that it overtakes another bid or by much (`is_worth_renewing`), within a budget
+# that launches earn. When the need became less urgent nothing is sent: the offer names the runner-up, and a Global
+# Master that needs the offer less than that declines, with its true bid riding along. So a stale bid costs a round trip
+# when it matters, and nothing when it does not. Nothing is bid where a full report is being waited for: offers could
+# not be told from older ones.
+
+
+_MOST_LINES = 8
+_FIRST_BACKOFF_S = 2.0
+
+
+_Kind = tuple[Need, bool]
+"""What is needed, and whether for long."""
+
+
+def _most_urgent(ranked: Iterable[tuple[_Kind, Rank]], wanted: Mapping[_Kind, int]) -> Iterable[BidLine]:
+    """The needs that a bid tells of, each once with its best rank and how many wait; only so many."""
+    seen: set[_Kind] = set()
+    for kind, rank in ranked:
+        if kind not in seen:
+            seen.add(kind)
+            need, is_long = kind
+            yield BidLine(rank, need, wanted[kind], is_long)
+            if len(seen) == min(_MOST_LINES, len(wanted)):
+                return
+
+
+def bid_for(core: Core, turns: Turns, now_s: float) -> "CurrentBid":
+    """Present bid of the waiting work: a line for each need, and one for its long tasks, the most urgent ones first."""
+    needs = core.book.requests.needs
+    columns = zip(turns.rows, turns.are_long, turns.keys, turns.deficits, turns.priorities, strict=True)
+    ranked = (((needs[row], is_long), rank_of(core.policy, *urgency)) for row, is_long, *urgency in columns)
+    return CurrentBid(core, tuple(_most_urgent(ranked, _wanted(core, turns))), now_s)
+
+
+def _wanted(core: Core, turns: Turns) -> Mapping[_Kind, int]:
+    requests = core.book.requests
+    wanted: dict[_Kind, int] = {(need, False): count for need, count in requests.wanted.items()}
+    for row, is_long in zip(turns.rows, turns.are_long, strict=True):
+        if is_long:
+            need, count = requests.needs[row], requests.count(row)
+            wanted[need, True] = wanted.get((need, True), 0) + count
+            wanted[need, False] = wanted.get((need, False), 0) - count
+    return {kind: count for kind, count in wanted.items() if count > 0}
+
+
+class CurrentBid:
+    """The bid of this moment, and who has to hear of it."""
+
+    __slots__ = ("_core", "_lines", "_now_s", "_short")
+
+    def __init__(self, core: Core, lines: tuple[BidLine, ...], now_s: float) -> None:
+        self._core = core
+        self._lines = lines
+        self._now_s = now_s
+        self._short = _rank_of_short(lines)
+
+    def ride(self, link: LocalMasterLink, *, declines: bool) -> Bid | None:
+        """The bid for a request that is sent anyway; None when nothing is wanted, and nothing else was said before.
+
+        Who declines an offer always says what he wants instead, else he would be offered the same again.
+        """
+        lines = self._lines if link.asked_at_s is None else ()
+        if not lines and not declines and (link.bid is None or not link.bid.lines):
+            return None
+        return self._renew(link, lines)
+
+    def send_alone(self, local_master: LocalMasterId, link: LocalMasterLink) -> None:
+        """Send a bid of its own if it is the first, or worth renewing and paid for."""
+        if not self._lines or link.asked_at_s is not None:
+            return
+        core = self._core
+        if link.bid_rank is not None:
+            if core.tokens < 1.0 or not self._is_worth_sending(link, link.bid_rank):
+                return
+            core.tokens -= 1.0
+        core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
+
+    def _is_worth_sending(self, link: LocalMasterLink, told: Rank) -> bool:
+        """Return whether the most urgent need is more urgent now, or that of short tasks, for which room is kept."""
+        policy = self._core.policy
+        if is_worth_renewing(policy, told, self._lines[0].rank, link.rival):
+            return True
+        if link.bid is None or not self._lines[0].is_long:
+            return False
+        if self._short is None:
+            return False
+        told_short = _rank_of_short(link.bid.lines)
+        return told_short is None or is_worth_renewing(policy, told_short, self._short, None)
+
+    def _renew(self, link: LocalMasterLink, lines: tuple[BidLine, ...]) -> Bid:
+        version = 1 if link.bid is None else link.bid.version + 1
+        link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
+        link.bid_rank = lines[0].rank if lines else None
+        link.bid_at_s = self._now_s
+        link.bid_backoff_s = 2.0 * link.bid_backoff_s or _FIRST_BACKOFF_S
+        return link.bid
+
+
+def _rank_of_short(lines: Sequence[BidLine]) -> Rank | None:
+    """Rank of the most urgent short tasks; None if there are none."""
+    for line in lines:  # at each of thousands of links in a second: a generator would cost twice as much
+        if not line.is_long:
+            return line.rank
+    return None
+
+
+# Snapshots: what the cycle reads.
+
+
+def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedCapacity] = ()) -> Snapshot:
+    """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""
+    table, ordering = core.book.table, core.policy.ordering
+    long_from_s = core.book.durations.long_from_s if core.policy.commitment.kept_for_short else math.inf
+    if ordering.learns_durations and not table.is_idle:
+        expect_durations(table, core.book.durations, now_s, horizon_s=_horizon_s(core, long_from_s, now_s))
+    if ordering.reads_shares:
+        _write_shares(core)
+    return Snapshot(
+        now_s=now_s,
+        nodes=core.view,
+        jobs=table.all_columns,
+        requests=core.book.requests.requests(),
+        queues=_queues_of(core, now_s) if core.queue_rows and not table.is_idle else _NO_QUEUES,
+        offers=tuple(offers),
+        long_from_s=long_from_s,
+    )
+
+
+_NO_QUEUES = Queues()
+
+
+def _horizon_s(core: Core, long_from_s: float, now_s: float) -> float:
+    """The horizon of the order: bids are comparable only if it is the same for all bidders.
+
+    Local Masters have everybody's bids. So it goes by what they say, and not by the Global Master's own queue. Where
+    room is kept for short tasks there is none: those do not wait for the long ones anyway.
+    """
+    if not core.policy.ordering.has_horizon or math.isfinite(long_from_s):
+        return math.inf
+    return horizon_of(now_s - core.nobody_bid_at_s)
+
+
+def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedCapacity], list[Offer]]:
+    """Offers of a report as room on nodes of the view, and those on nodes that are not known."""
+    known: list[OfferedCapacity] = []
+    unknown: list[Offer] = []
+    for offer in report.offers:
+        row = core.view.row_of(report.local_master, offer.node)
+        if row < 0:
+            unknown.append(offer)
+        else:
+            properties = core.view.properties_of(row)
+            known.append(
+                OfferedCapacity(offer.number, row, offer.room, properties, offer.runner_up, offer.is_for_short)
+            )
+    return known, unknown
+
+
+def _write_shares(core: Core) -> None:
+    """Write the dominant share of each job that waits: its running tasks, by what the first of its kinds needs."""
+    core.most_free = np.maximum(core.most_free, core.view.free.sum(axis=0))
+    table = core.book.table
+    for row in table.waiting_rows().tolist():
+        demand = core.book.by_row[row].groups[0].need.demand
+        table.put(Column.SHARE, row, table.get(Column.RUNNING, row) * share_of(demand, core.most_free))
+
+
+def _queues_of(core: Core, now_s: float) -> Queues:
+    names, n_resources = tuple(core.queue_rows), core.view.n_resources
+    held_at: FloatArray = np.zeros((len(names), len(core.links), n_resources))
+    total: FloatArray = core.view.free.sum(axis=0).astype(np.float64)
+    for column, link in enumerate(core.links.values()):
+        for queue, amounts in link.queue_usage.items():
+            total = total + amounts
+            if queue in core.queue_rows:
+                held_at[core.queue_rows[queue], column] = amounts
+    held: FloatArray = held_at.sum(axis=1)
+    for queue, own in core.book.held.items():
+        if queue in core.queue_rows:
+            held[core.queue_rows[queue]] = own
+    for column, link in enumerate(core.links.values()):
+        for wish, taker in link.asked_back:
+            held[core.queue_rows[wish.victim_queue]] -= wish.need.demand
+            held_at[core.queue_rows[wish.victim_queue], column] -= wish.need.demand
+            if taker:
+                held[core.queue_rows[taker]] += wish.need.demand
+    patient = [core.patient_until_s.get(queue, now_s) > now_s for queue in names]
+    return Queues(names, core.shares, held, held_at, total, np.array(patient, dtype=np.bool_))
+
+
+def local_master_of(core: Core, cluster: int) -> LocalMasterId:
+    """The Local Master of a cluster's row in `Queues.held_at`."""
+    return list(core.links)[cluster]

@@ -2,11 +2,10 @@ import pytest
 
 from shim.domain.messages import EndingKind
 from shim.domain.resources import Need
-from shim.scheduling.global_master.bidding import bid_for
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
-from shim.scheduling.global_master.machine import order_now
+from shim.scheduling.global_master.machine import bid_for, order_now
 from shim.scheduling.plan import NO_TURNS
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES
 from shim.simulation.engine import seeded

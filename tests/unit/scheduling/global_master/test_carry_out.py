@@ -8,8 +8,7 @@ from shim.scheduling.cycle import run_cycle
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
-from shim.scheduling.global_master.machine import carry_out, commit, order_now, repair
-from shim.scheduling.global_master.snapshots import take_snapshot
+from shim.scheduling.global_master.machine import carry_out, commit, order_now, repair, take_snapshot
 from shim.scheduling.policies import MEGHA
 from shim.scheduling.policy import Ordering, QueueOrder, first_come, least_share
 from shim.simulation.engine import seeded

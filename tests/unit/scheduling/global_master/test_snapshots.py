@@ -9,7 +9,7 @@ from shim.domain.resources import Need
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
-from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
+from shim.scheduling.global_master.machine import local_master_of, take_snapshot
 from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.scheduling.snapshot import Column
 from shim.simulation.engine import seeded

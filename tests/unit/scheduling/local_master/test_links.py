@@ -1,5 +1,5 @@
 from shim.domain.messages import InconsistencyKind, LaunchRejected
-from shim.scheduling.local_master.links import GlobalMasterLink
+from shim.scheduling.local_master.machine import GlobalMasterLink
 
 
 def test_requests_may_come_in_any_order_but_each_counts_once():

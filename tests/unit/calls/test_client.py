@@ -1,13 +1,13 @@
 """Answers kept for the time when who gave them does not answer."""
 
+from shim.calls.client import LastAnswers
 from shim.domain.ids import SubClusterId
-from shim.federation.last_told import LastTold
 
 EAST = SubClusterId("east")
 
 
 def test_an_answer_is_found_by_its_question_and_by_whom_it_is_for():
-    told = LastTold()
+    told = LastAnswers()
     told.note(EAST, "getClusterNodes", b"running", "", b"two")
     told.note(EAST, "getClusterNodes", b"running", "", b"three")
     assert told.find(EAST, "getClusterNodes", b"running", "") == b"three"
@@ -16,7 +16,7 @@ def test_an_answer_is_found_by_its_question_and_by_whom_it_is_for():
 
 
 def test_the_oldest_answers_make_room():
-    told = LastTold(most_bytes=3_000)
+    told = LastAnswers(most_bytes=3_000)
     for number in range(4):
         told.note(EAST, "getClusterNodes", b"%d" % number, "", b"x" * 900)
     gone = [told.find(EAST, "getClusterNodes", b"%d" % number, "") is None for number in range(4)]
@@ -26,13 +26,13 @@ def test_the_oldest_answers_make_room():
 
 
 def test_a_long_question_is_not_remembered():
-    told = LastTold()
+    told = LastAnswers()
     told.note(EAST, "getClusterNodes", b"q" * 1_025, "", b"answer")
     assert told.find(EAST, "getClusterNodes", b"q" * 1_025, "") is None
 
 
 def test_questions_count_as_their_answers_do():
-    told = LastTold(most_bytes=3_000)
+    told = LastAnswers(most_bytes=3_000)
     for number in range(4):
         told.note(EAST, "getClusterNodes", b"%d" % number * 900, "", b"x")
     gone = [told.find(EAST, "getClusterNodes", b"%d" % number * 900, "") is None for number in range(4)]
