@@ -11,8 +11,9 @@ which sequence numbers were issued; it cannot forget the time of day.
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import NewType, Self
+
+import msgspec
 
 from shim.domain.addresses import split_told_address
 
@@ -41,8 +42,8 @@ class MalformedIdError(ValueError):
     """A string that is not an identifier of the kind that was asked for."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ApplicationId:
+# structs, as there are hundreds of thousands of them; their own hashes differ from process to process
+class ApplicationId(msgspec.Struct, frozen=True, order=True, gc=False):
     """Id of an application. Orders by cluster time stamp, then by sequence number, as Hadoop's `compareTo`.
 
     Attributes:
@@ -68,13 +69,15 @@ class ApplicationId:
             raise MalformedIdError(f"a number in application id {text[:80]!r} is too large")
         return cls(timestamp, sequence)
 
+    def __hash__(self) -> int:
+        return hash((self.cluster_timestamp, self.sequence))
+
     def __str__(self) -> str:
         width = 4 if self.sequence >= 0 else 5  # Java counts digits, not the sign
         return f"application_{self.cluster_timestamp}_{self.sequence:0{width}d}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ApplicationAttemptId:
+class ApplicationAttemptId(msgspec.Struct, frozen=True, order=True, gc=False):
     """Id of one attempt of an application; attempts count from 1."""
 
     application: ApplicationId
@@ -92,13 +95,15 @@ class ApplicationAttemptId:
             raise MalformedIdError(f"not an application attempt id: {text[:80]!r}")
         return cls(ApplicationId(int(found[1]), int(found[2])), int(found[3]))
 
+    def __hash__(self) -> int:
+        return hash((self.application, self.attempt))
+
     def __str__(self) -> str:
         app = self.application
         return f"appattempt_{app.cluster_timestamp}_{app.sequence:04d}_{self.attempt:06d}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ContainerId:
+class ContainerId(msgspec.Struct, frozen=True, order=True, gc=False):
     """Id of a container.
 
     Attributes:
@@ -136,6 +141,9 @@ class ContainerId:
             raise MalformedIdError(f"a number in container id {text[:80]!r} is too large")
         return cls(ApplicationAttemptId(ApplicationId(timestamp, sequence), attempt), number)
 
+    def __hash__(self) -> int:
+        return hash((self.attempt, self.number))
+
     def __str__(self) -> str:
         app = self.attempt.application
         epoch = f"e{self.epoch:02d}_" if self.epoch else ""
@@ -143,8 +151,7 @@ class ContainerId:
         return f"container_{epoch}{app.cluster_timestamp}_{app.sequence:04d}_{self.attempt.attempt:02d}_{low:06d}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NodeId:
+class NodeId(msgspec.Struct, frozen=True, order=True, gc=False):
     """Address of a NodeManager: host, as its ResourceManager writes it, and the port of its container manager."""
 
     host: str
@@ -176,6 +183,9 @@ class NodeId:
         if found is None:
             raise MalformedIdError(f"not a node id: {text[:80]!r} (host:port)")
         return cls(found[0], -1 if is_unseen else found[1])
+
+    def __hash__(self) -> int:
+        return hash((self.host, self.port))
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

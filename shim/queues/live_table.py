@@ -6,6 +6,8 @@ turns: it follows what was learnt within a minute.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +100,7 @@ class LiveTable:
         of = _Copied(columns, rows, self._expected)
         found: dict[SubClusterId, list[LiveGroup]] = {}
         looked_at = 0
-        for group in of.in_groups():
+        for group in of.in_groups(self._at_once):
             found.setdefault(group.home, []).append(group)
             looked_at += group.running
             if looked_at >= self._at_once:
@@ -158,28 +160,58 @@ class _Copied:
         self._left = np.maximum(np.maximum(expected[rows] - spent, _LEFT_OF_USED * spent), 1.0)
         self._has_started = ~columns.has_any_state(_NOT_RUNNING)[rows] | (memory > 0)
 
-    def in_groups(self) -> Generator[LiveGroup]:
-        """Group by group."""
-        for begin, end in zip(self._bounds, self._bounds[1:], strict=False):
-            yield self._group(slice(begin, end))
+    def in_groups(self, at_once: int) -> Generator[LiveGroup]:
+        """Group by group; those of `at_once` applications are made together, as many small ones cost much each."""
+        first = 0
+        for number in range(1, len(self._bounds)):
+            is_last = number == len(self._bounds) - 1
+            if is_last or self._bounds[number] - self._bounds[first] >= at_once:
+                yield from self._groups(np.array(self._bounds[first : number + 1]))
+                first = number
 
-    def _group(self, at: slice) -> LiveGroup:
-        by_arrival = np.lexsort((self._sequence[at], self._stamp[at]))
-        started, left, memory = (each[at][by_arrival] for each in (self._has_started, self._left, self._memory))
-        users, whose, counts = np.unique(self._user[at], return_inverse=True, return_counts=True)
-        held = [np.zeros(users.size, np.int64) for _ in range(2)]
-        for total, amount in zip(held, (self._memory, self._vcores), strict=True):
-            np.add.at(total, whose, amount[at])
-        names = [self._users[number] for number in users.tolist()]
-        sums = zip(*(each.tolist() for each in held), strict=True)
-        return LiveGroup(
-            home=SubClusterId(self._homes[self._home[at.start]]),
-            queue=self._queues[self._queue[at.start]],
-            users=dict(zip(names, counts.tolist(), strict=True)),
-            user_used=dict(zip(names, sums, strict=True)),
-            left=left.tolist(),
-            held_mib=memory.tolist(),
-            beginning=self._left[at][self._is_beginning[at]].tolist(),
-            has_started=started.tolist(),
-            unstarted_since_s=(self._since_ms[at][~self._has_started[at]] / 1000.0).tolist(),
+    def _groups(self, bounds: NDArray[np.int64]) -> Generator[LiveGroup]:
+        """The groups between bounds."""
+        at = slice(int(bounds[0]), int(bounds[-1]))
+        bounds = bounds - bounds[0]
+        group = np.repeat(np.arange(bounds.size - 1), np.diff(bounds))
+        by_arrival = np.lexsort((self._sequence[at], self._stamp[at], group))
+        started, left, memory = (
+            _by_group(each[at][by_arrival], bounds) for each in (self._has_started, self._left, self._memory)
         )
+        beginning, unstarted = np.flatnonzero(self._is_beginning[at]), np.flatnonzero(~self._has_started[at])
+        left_of = _by_group(self._left[at][beginning], np.searchsorted(beginning, bounds))
+        since_s = _by_group(self._since_ms[at][unstarted] / 1000.0, np.searchsorted(unstarted, bounds))
+        for number, (users, held) in enumerate(self._by_user(at, group, bounds.size - 1)):
+            row = at.start + int(bounds[number])
+            yield LiveGroup(
+                home=SubClusterId(self._homes[self._home[row]]),
+                queue=self._queues[self._queue[row]],
+                users=users,
+                user_used=held,
+                left=left[number],
+                held_mib=memory[number],
+                beginning=left_of[number],
+                has_started=started[number],
+                unstarted_since_s=since_s[number],
+            )
+
+    def _by_user(
+        self, at: slice, group: NDArray[np.intp], count: int
+    ) -> Generator[tuple[dict[str, int], dict[str, tuple[int, int]]]]:
+        """Of each group how many applications a user has, and the memory and virtual cores that they hold."""
+        width = len(self._users)
+        of_users, whose, counts = np.unique(group * width + self._user[at], return_inverse=True, return_counts=True)
+        memory, vcores = np.zeros((2, of_users.size), np.int64)
+        np.add.at(memory, whose, self._memory[at])
+        np.add.at(vcores, whose, self._vcores[at])
+        bounds = np.searchsorted(of_users, np.arange(count + 1) * width)
+        by_group = (_by_group(each, bounds) for each in (of_users % width, counts, memory, vcores))
+        for users, counted, mib, cores in zip(*by_group, strict=True):
+            names = [self._users[user] for user in users]
+            yield dict(zip(names, counted, strict=True)), dict(zip(names, zip(mib, cores, strict=True), strict=True))
+
+
+def _by_group(values: NDArray[Any], bounds: NDArray[Any]) -> list[list[Any]]:
+    """Values that stand group by group, as a list of each."""
+    listed, ends = values.tolist(), bounds.tolist()
+    return [listed[begin:end] for begin, end in pairwise(ends)]

@@ -87,10 +87,10 @@ def alone(document):
     )
 
 
-@given(st.lists(st.lists(applications(), max_size=9), max_size=4))
+@given(st.lists(st.lists(applications(), max_size=9), max_size=4), st.integers(1, 9))
 @settings(max_examples=examples(100), deadline=None)
-def test_groups_are_those_of_one_application_after_the_other(told):
-    world = World()
+def test_groups_are_those_of_one_application_after_the_other(told, at_once):
+    world = World(at_once=at_once)
     for some in told:
         for document in some:
             world.told(document)
