@@ -247,7 +247,7 @@ def open_shares(
     def parse(text: str, source: str) -> SharePolicy:
         return _parsed(config, text, source) if policy is None else policy
 
-    unnamed = UnnamedQueues(runtime.view, runtime.clock, queue_defaults(config) if policy is None else PLAIN)
+    unnamed = UnnamedQueues(runtime.view, queue_defaults(config) if policy is None else PLAIN)
     service = PolicyService(stores.policies, policy_text(config.policy), parse, runtime.clock)
     room = AdmissionQueue(
         policy=lambda: unnamed.completed(service.current),

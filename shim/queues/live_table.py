@@ -35,6 +35,8 @@ _AT_ONCE = 2000
 _LONGER = 10
 """One is read, or asked about, in as much time as so many are summed up."""
 _LATEST_FOR_S = 1.0
+_SUMMED_PER_S = 100_000
+_PATIENCE = 2
 
 Groups = Mapping[SubClusterId, Sequence[LiveGroup]]
 
@@ -52,6 +54,7 @@ class LiveTable:
     Attributes:
         latest_s: When the newest groups were begun, in seconds since the epoch.
         count: Of their applications.
+        is_renewed: Whether new ones are being made, in turns.
     """
 
     def __init__(
@@ -73,11 +76,15 @@ class LiveTable:
         self._latest: Groups = {}
         self.latest_s = float("-inf")
         self.count = 0
+        self.is_renewed = False
 
     def renew_steps(self) -> Generator[None, None, None]:
         """Make the groups that `groups` gives next, pausing now and then so that others may have their turn."""
-        self._ready = None
-        self._ready = yield from self._steps()
+        self._ready, self.is_renewed = None, True
+        try:
+            self._ready = yield from self._steps()
+        finally:
+            self.is_renewed = False
 
     def groups(self) -> Groups:
         """Those that `renew_steps` has just made, else new ones."""
@@ -85,8 +92,12 @@ class LiveTable:
         return at_once(self._steps()) if ready is None else ready
 
     def latest(self, home: SubClusterId) -> Sequence[LiveGroup]:
-        """Those of one sub-cluster, as they were a second ago at most."""
-        if self._clock.now_s() - self.latest_s > _LATEST_FOR_S + self.count / 100_000:
+        """Those of one sub-cluster, as they were a second ago at most; of a hundred thousand applications two.
+
+        Twice as old while new ones are being made in turns: they need not be made here, too.
+        """
+        good_for_s = _LATEST_FOR_S + self.count / _SUMMED_PER_S
+        if self._clock.now_s() - self.latest_s > good_for_s * (_PATIENCE if self.is_renewed else 1):
             at_once(self._steps())
         return self._latest.get(home, ())
 

@@ -282,6 +282,7 @@ _ROUNDING_S = 0.001
 """What sums of large floating-point numbers may be wrong by, and more."""
 _STALE = Applied(is_new=False)
 _NOTHING = ResourceVector()
+_NO_QUEUES: Mapping[str, QueueReport] = {}
 _OWN_DELAYS = 4.0
 """Times `late_after_s` that reports of a watched sub-cluster may be away: whoever polls it may hang, after all."""
 _SLICE = 100
@@ -549,6 +550,10 @@ class FederationView:
         """Type of a sub-cluster's scheduler, as `capacityScheduler`; empty before it was told."""
         return self._subclusters[subcluster].scheduler
 
+    def queues(self, subcluster: SubClusterId) -> Mapping[str, QueueReport]:
+        """Queues of a sub-cluster by path; none of one that is retired."""
+        return _NO_QUEUES if subcluster in self._retired else self._subclusters[subcluster].queues
+
     def clock_skew_s(self, subcluster: SubClusterId) -> float:
         """A ResourceManager's clock less ours."""
         report = self._subclusters[subcluster].report
@@ -621,7 +626,7 @@ class FederationView:
             used=known.used if is_told else _NOTHING,
             maximum_allocation=known.maximum_allocation if is_told else _NOTHING,
             nodes=known.nodes if is_told else (),
-            queues=known.queues if is_told else {},
+            queues=self.queues(subcluster),
             labels=known.labels if is_told else (),
             placements=dict(known.placement_kinds) if is_told else {},
             pending=known.pending if is_told else _NOTHING,

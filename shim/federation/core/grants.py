@@ -106,7 +106,9 @@ def grant_of(seen: SubClusterView, queue: QueueReport | None, label: str) -> Res
         return ResourceVector()
     names = dict.fromkeys((_MEMORY, _VCORES, *seen.maximum_allocation.others))
     if nodes:
-        limits.append({name: max(amounts_of(node).get(name, 0) for node in nodes) for name in names})
+        largest = {_MEMORY: max(each.memory_mib for each in nodes), _VCORES: max(each.vcores for each in nodes)}
+        others = {name: max(each.others.get(name, 0) for each in nodes) for name in names if name not in largest}
+        limits.append(largest | others)
     least = {name: min((limit[name] for limit in limits if name in limit), default=0) for name in names}
     return ResourceVector(least.pop(_MEMORY), least.pop(_VCORES), least)
 

@@ -152,3 +152,17 @@ def test_who_asks_for_one_cluster_gets_what_was_made_lately(later_s, running):
     world.told(an_application(2))
     world.clock.wall_s += later_s
     assert sum(group.running for group in world.table.latest(SubClusterId("east"))) == running
+
+
+@pytest.mark.parametrize(("later_s", "running"), [(1.5, 1), (2.5, 2)])
+def test_who_asks_while_new_ones_are_made_waits_for_them_not_for_ever(later_s, running):
+    world = World(at_once=1)
+    world.told(an_application(1))
+    world.groups()
+    world.told(an_application(2))
+    world.clock.wall_s += later_s
+    making = world.table.renew_steps()
+    next(making)
+    assert sum(group.running for group in world.table.latest(SubClusterId("east"))) == running
+    making.close()
+    assert not world.table.is_renewed

@@ -92,3 +92,16 @@ def test_of_what_an_application_has_used_a_quarter_is_left_at_least(view, used, 
     meter = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0, expected=lambda _: 1000.0)
     load = meter.measure(SharePolicy((FederatedQueue("root.default", order="work"),)))
     assert load.queues["root.default"].left == [pytest.approx(left)]
+
+
+@pytest.mark.parametrize(
+    ("later_s", "renewed", "stands"), [(0.4, False, True), (0.7, False, False), (0.7, True, True), (1.2, True, False)]
+)
+async def test_what_was_measured_stands_for_a_while_and_longer_while_it_is_renewed(view, later_s, renewed, stands):
+    clock = FakeClock()
+    meter = LoadMeter(view, {}, clock, absent_after_s=60.0)
+    policy = SharePolicy((FederatedQueue("root.default", weight=1),))
+    before = meter.current(policy)
+    await clock.advance(later_s)
+    meter.live.is_renewed = renewed
+    assert (meter.current(policy) is before) is stands

@@ -6,7 +6,6 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import AUTOMATIC, PLAIN, FederatedQueue, QueueDefaults, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.load_meter import UnnamedQueues
-from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_queue_report, a_report
 from tests.doubles.settings import usual
 
@@ -31,7 +30,7 @@ def paths(queues: UnnamedQueues, *named: FederatedQueue) -> list[str]:
 
 
 def over(view: FederationView, defaults: QueueDefaults = AUTOMATIC) -> UnnamedQueues:
-    return UnnamedQueues(view, FakeClock(), defaults)
+    return UnnamedQueues(view, defaults)
 
 
 def test_a_leaf_of_any_cluster_is_a_queue_with_the_defaults(view):
