@@ -418,7 +418,7 @@ async def test_what_is_not_needed_any_more_is_left_to_its_master(federation: Fed
 async def test_a_container_that_an_earlier_attempt_was_given_is_asked_of_the_attempt_of_now(
     federation: Federation,
 ) -> None:
-    later = replace(DEV, attempt=2)
+    later = ApplicationAttemptId(DEV.application, 2)
     federation.borrower.attempt = Attempt(later, EAST, "root.dev", "ada")
     await federation.lives(5)
     assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET
