@@ -399,7 +399,6 @@ class PlannedSplitter:
             self._dropped.pop(group.key, None)
 
     def _unpublish(self, group: AskGroup) -> None:
-        self._changed.pop(group.key, None)
         if group.published is not None:
             group.published = None
             self._dropped[group.key] = None

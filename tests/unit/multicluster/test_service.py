@@ -1,7 +1,7 @@
 """Applications that span, between a home and two clusters that keep YARN's order of calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
 import pytest
 
@@ -11,6 +11,7 @@ from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.errors import NoAnswerError, StoreUnavailableError
 from shim.multicluster.core import ClusterCapacity, ReleaseOrder
+from shim.multicluster.core.crossings import Crossings
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterCalls, MultiClusterService
@@ -76,6 +77,18 @@ class TwoClusterCapacities:
         )
 
 
+class SeenCrossings(Crossings):
+    """Notes what sessions took."""
+
+    def __init__(self, reached_from: Callable[[SubClusterId], Collection[SubClusterId]]) -> None:
+        super().__init__(reached_from)
+        self.seen_s: list[float] = []
+
+    def took(self, seconds: float) -> None:
+        self.seen_s.append(seconds)
+        super().took(seconds)
+
+
 class TwoClusterFederation:
     """Two clusters, a store, and Heddles that come and go."""
 
@@ -86,6 +99,7 @@ class TwoClusterFederation:
         self.keeps = False
         self.gang: Gang | None = None
         self.capacities = TwoClusterCapacities(self.clusters)
+        self.crossings = SeenCrossings(lambda _: (WEST,))
         self.heddle = self.start()
 
     def start(self) -> MultiClusterService:
@@ -101,6 +115,7 @@ class TwoClusterFederation:
                 settings=SETTINGS,
                 keeps_containers=self._keeps,
                 running=RunningContainers(self.clusters, VirtualClock(), retry_s=0.01).of,
+                crossings=self.crossings,
             )
         )
 
@@ -210,6 +225,13 @@ async def test_one_answer_has_the_containers_of_both_clusters(world):
     assert context.unmanaged_am
     assert context.queue == "root.default"
     assert context.HasField("am_container_spec"), "a ResourceManager dereferences it"
+
+
+async def test_what_a_session_took_to_bring_its_first_container_is_learnt(world):
+    began_s = asyncio.get_running_loop().time()
+    await a_spanning_master(world)
+    (took_s,) = world.crossings.seen_s
+    assert 0.0 <= took_s <= asyncio.get_running_loop().time() - began_s
 
 
 async def test_a_cluster_that_is_not_needed_hears_nothing(world):

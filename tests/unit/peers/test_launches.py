@@ -202,6 +202,19 @@ def test_the_splitter_of_every_attempt_counts_on_after_it_is_forgotten(story):
     assert matching.decided() == {ATTEMPT.id.application: 0}
 
 
+def test_of_very_many_attempts_the_decisions_of_the_newest_are_kept_and_the_counts_of_all(story):
+    launches = LaunchService(story.view, story.clock, 30.0)
+    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0), usual(CycleSettings))  # noqa: S311 - a test
+    matching, most = AttemptMatching(usual(SplitSettings), launches, cycles), 512
+    attempts = [replace(ATTEMPT, id=ApplicationAttemptId(ApplicationId(1, number), 1)) for number in range(most + 2)]
+    for number, attempt in enumerate(attempts, start=1):
+        splitter, _ = matching.enter(attempt, lambda _: "root.default", lambda _: None)
+        splitter.repairs += 1
+        kept = [each.id.application for each in attempts[max(0, number - most) : number]]
+        assert list(matching.decided()) == kept
+    assert matching.status().repairs == most + 2
+
+
 def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     status = MatchingStatus(
         {(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5},

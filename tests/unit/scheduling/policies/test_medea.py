@@ -149,6 +149,19 @@ def test_services_share_nodes_or_are_spread_as_the_aims_say():
             assert (rounds.placement_in(plan).sum(axis=0) > 0).sum() == nodes
 
 
+@pytest.mark.parametrize("weight", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("n_soft", [1, 2])
+def test_all_soft_constraints_together_cost_less_than_a_service_and_in_proportion_to_their_weights(n_soft, weight):
+    soft = [replace(each, is_soft=True) for each in (APART, replace(MC_APART, weight=weight))[:n_soft]]
+    scene, rows = scene_of((NEAR, *soft))
+    rounds = ServiceRound(scene.snapshot(), rows, PlacementWeights())
+    prices = [rounds.price(each) for each in soft]
+    containers, services = 3 + 2, 2
+    assert sum(prices) * containers * services == pytest.approx(0.5 * PlacementWeights().placed)
+    assert prices == pytest.approx([sum(prices) * each.weight / sum(one.weight for one in soft) for each in soft])
+    assert rounds.price(NEAR) == pytest.approx(PlacementWeights().violated), "the only hard one"
+
+
 def test_constraints_of_services_that_are_not_there_change_nothing():
     scene, rows = scene_of((APART,))
     alone = ServiceRound(scene.snapshot(), rows, PlacementWeights())

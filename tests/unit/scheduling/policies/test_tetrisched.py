@@ -9,6 +9,7 @@ from shim.domain.wishes import GangShape, JobWishes
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import MadeBy
+from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.policies.tetrisched import TETRISCHED, SpaceTimeRules, tetrisched
 from shim.scheduling.snapshot import Running
 from shim.scheduling.solvers import mixed_integer
@@ -60,6 +61,14 @@ def test_without_an_answer_the_greedy_plan_stands(answer):
     plan = run_solved_cycle(scene.snapshot(), TETRISCHED, scene.state, lambda *_: answer, 1.0)
     assert list(plan.grants) == list(greedy.grants)
     assert plan.made_by is MadeBy.GREEDY
+
+
+@pytest.mark.parametrize(("policy", "solve"), [(TETRISCHED, None), (FIFO, lambda *_: np.zeros(2))])
+def test_without_a_solver_nobody_is_asked_for_a_plan(policy, solve):
+    scene, _ = three_jobs()
+    greedy = scene.decide(policy)
+    plan = run_solved_cycle(scene.snapshot(), policy, scene.state, solve, 1.0)
+    assert (plan.granted(), plan.made_by) == (greedy.granted(), greedy.made_by)
 
 
 def test_an_answer_that_is_worth_less_than_the_greedy_plan_is_left():
