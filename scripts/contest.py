@@ -2,12 +2,12 @@
 
     python -m scripts.contest [--shape heavy-tail,bursts] [--load 0.7,1.0] [--am-share 0.1,0.5] [--queues fifo,fair]
         [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows "one*;Heddle"]
-        [--save FILE] [--picture FILE]
+        [--save FILE] [--picture FILE] [--phases]
 
 Runs in *yarn-sim*: modelled ResourceManagers in virtual time, Heddle's own code before them. All rows of a seed have
 the same jobs. The one big cluster has all nodes. The oracle knows every duration, has no heartbeats, starts
 ApplicationMasters and tasks by the least remaining work, and is held to the same part for ApplicationMasters. What was
-played is kept in the file that `--save` names, and not played again.
+played is kept in the file that `--save` names, and not played again. With `--phases` it tells where the time goes.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 
@@ -30,7 +30,7 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.engine import seeded
-from shim.simulation.yarn_sim.run import SimulatedFront, YarnSetting, play
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
 _TASK = ResourceVector(1024, 1)
 _NODE = ResourceVector(4096, 8)
@@ -256,15 +256,26 @@ def completions_of(row: str, draw: Draw) -> tuple[float, ...]:
     Raises:
         RuntimeError: A job did not succeed.
     """
+    return oracle(jobs_of(draw), draw) if row == ORACLE else _outcome_of(row, draw).completions_s
+
+
+def _outcome_of(row: str, draw: Draw) -> YarnOutcome:
     be_silent()
-    jobs = jobs_of(draw)
-    if row == ORACLE:
-        return oracle(jobs, draw)
     played = ROWS[row]
-    outcome = play(played.setting(draw), [replace(job, queue=played.queue_of(job)) for job in jobs])
+    outcome = play(played.setting(draw), [replace(job, queue=played.queue_of(job)) for job in jobs_of(draw)])
     if outcome.failed:
         raise RuntimeError(f"{row}: {outcome.failed}")
-    return outcome.completions_s
+    return outcome
+
+
+def phases_of(row: str, draw: Draw) -> list[tuple[int, tuple[float, ...]]]:
+    """Tasks of each job, and its seconds until each of `_PHASES`, one after the other."""
+    outcome, found = _outcome_of(row, draw), list[tuple[int, tuple[float, ...]]]()
+    for job, end_s in zip(outcome.jobs, outcome.completions_s, strict=True):
+        starts_s = outcome.starts_s[job.name].values()
+        marks = (0.0, outcome.times[job.name].launched_s, min(starts_s), max(starts_s), end_s)
+        found.append((len(starts_s), tuple(later - sooner for sooner, later in pairwise(marks))))
+    return found
 
 
 def oracle(jobs: Sequence[ModelledJob], draw: Draw) -> tuple[float, ...]:
@@ -425,6 +436,25 @@ def told(found: Results, rows: Sequence[str], draws: Sequence[Draw]) -> Iterable
         yield f"| {row} | {means[row]:.1f} | {tails} | {ratio} | {slow} | {gap:.0%} | {index:.2f} |"
 
 
+_PHASES = ("master is placed", "first task starts", "last task starts", "end")
+_UP_TO = (5, 25, math.inf)  # tasks
+
+
+def told_by_phases(rows: Sequence[str], draws: Sequence[Draw]) -> Iterable[str]:
+    """Lines of the table of one setting: where the time of small, middling and large jobs goes, by row."""
+    yield f"| tasks | jobs | row | {' | '.join(f'until {phase}' for phase in _PHASES)} | in all |"
+    yield f"|---|---|---|{'---|' * (len(_PHASES) + 1)}"
+    lived = {row: [job for draw in draws for job in phases_of(row, draw)] for row in rows}
+    for least, most in pairwise((0, *_UP_TO)):
+        for row in rows:
+            of_size = [parts for tasks, parts in lived[row] if least < tasks <= most]
+            if of_size:
+                means = [fmean(each) for each in zip(*of_size, strict=True)]
+                size = f"{least + 1:.0f} to {most:.0f}" if most < math.inf else f"over {least:.0f}"
+                shown = " | ".join(f"{each:.2f}" for each in (*means, sum(means)))
+                yield f"| {size} | {len(of_size)} | {row} | {shown} |"
+
+
 def over_all(found: Results, rows: Sequence[str], settings: Sequence[Sequence[Draw]]) -> Mapping[str, Ratio]:
     """Geometric mean of each row's ratios to the best single cluster, over all settings and seeds."""
     best = {draws[0]: best_single(found, rows, draws) for draws in settings}
@@ -451,6 +481,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", default="", help="rows' names, which may have *, by semicolons; all if empty")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--save", type=Path, help="file of what was played")
+    parser.add_argument("--phases", action="store_true", help="only tell where the time of jobs goes, row by row")
     parser.add_argument("--picture", type=Path, help="file to draw the outcome over all settings to")
     return parser.parse_args()
 
@@ -476,6 +507,10 @@ def main() -> None:
     rows = [
         row for row in (*ROWS, ORACLE) if not chosen or row in needed or any(fnmatchcase(row, part) for part in chosen)
     ]
+    if asked.phases:
+        for draws in settings:
+            print("\n".join(told_by_phases([row for row in rows if row != ORACLE], draws)))
+        return
     found = Results(asked.save)
     found.play(rows, [draw for draws in settings for draw in draws], asked.processes)
     for draws in settings:

@@ -2,7 +2,18 @@
 
 import pytest
 
-from scripts.contest import HEDDLE, SHAPES, SINGLE_FAIR, Draw, completions_of, jobs_of, oracle, told
+from scripts.contest import (
+    HEDDLE,
+    SHAPES,
+    SINGLE_FAIR,
+    Draw,
+    completions_of,
+    jobs_of,
+    oracle,
+    phases_of,
+    told,
+    told_by_phases,
+)
 from shim.scheduling.durations import recurring_key_of
 
 DRAW = Draw(jobs=60, load=0.8)
@@ -52,3 +63,14 @@ def test_a_row_tells_how_many_jobs_are_slower_than_on_one_fair_cluster_and_how_s
     lines = list(told(times, [SINGLE_FAIR, HEDDLE], [draw]))
     assert [cell.strip() for cell in lines[3].split("|")][6:8] == cells
     assert len({line.count("|") for line in lines}) == 1
+
+
+def test_the_phases_of_a_job_are_its_whole_time_and_its_master_starts_before_its_first_task():
+    draw = Draw(jobs=6, nodes=(1, 1))
+    jobs, whole_s = jobs_of(draw), completions_of(SINGLE_FAIR, draw)
+    for job, seconds, (tasks, parts) in zip(jobs, whole_s, phases_of(SINGLE_FAIR, draw), strict=True):
+        assert tasks == len(job.stages[0].durations_s)
+        assert sum(parts) == pytest.approx(seconds)
+        assert min(parts) >= 0
+        assert parts[1] >= 1.8 - 0.01
+    assert sum(int(line.split("|")[2]) for line in list(told_by_phases([SINGLE_FAIR], [draw]))[2:]) == draw.jobs
