@@ -1,7 +1,7 @@
 """The federation as preemption needs to know it: what reports say of queues, and what attempts have and want."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.domain.ids import ContainerId, SubClusterId
@@ -21,6 +21,15 @@ _ASSUMED = ResourceVector(1024, 1)
 
 Movable = Mapping[tuple[SubClusterId, SubClusterId], int]
 """How many containers wait on the first sub-cluster that could as well be had on the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Untold:
+    """Containers that an attempt wants and no scheduler was told of, and where it may have them: at its home first."""
+
+    places: Sequence[SubClusterId]
+    unit: ResourceVector
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,7 @@ def take_snapshot(
     return ShareSnapshot(
         at_s=now.at_s,
         capacity=now.division.scarce,
-        queues=tuple(_share(now, queue, _movable(found, queue)) for queue in now.policy.sharing),
+        queues=tuple(_share(now, queue, found) for queue in now.policy.sharing),
         containers=tuple(
             HeldContainer(
                 id=held.id,
@@ -100,13 +109,27 @@ def _movable(relayed: Iterable[tuple[RelayedAttempt, FederatedQueue]], queue: Fe
     return found
 
 
-def _share(now: FederationNow, queue: FederatedQueue, movable: Movable) -> QueueShare:
+def _untold(relayed: Iterable[RelayedAttempt], looks: Collection[SubClusterId]) -> Iterator[_Untold]:
+    """What attempts want and no scheduler was told of: reports show none of it, as long as an order holds it back."""
+    for each in relayed:
+        unit = max((key.resource for key in each.holdings.asks), key=lambda size: size.memory_mib, default=NOTHING)
+        home = each.attempt.home_subcluster
+        places = sorted(each.holdings.places & set(looks), key=lambda name: (name != home, name))
+        if places and unit.memory_mib > 0 and each.holdings.withheld.memory_mib > 0:
+            yield _Untold(places, unit, max(1, count_fitting(each.holdings.withheld, unit, slack=0.0)))
+
+
+def _share(
+    now: FederationNow, queue: FederatedQueue, found: Sequence[tuple[RelayedAttempt, FederatedQueue]]
+) -> QueueShare:
     scarce = now.division.scarce
+    movable = _movable(found, queue)
+    its_own = [each for each, its_queue in found if its_queue.path == queue.path]
     return QueueShare(
         path=queue.path,
         entitled=part_of(now.division.entitled[queue.path], scarce),
         used=part_of(now.division.used[queue.path], scarce),
-        waiting=_waiting(now, queue, movable),
+        waiting=_waiting(now, queue, movable, its_own),
         may_be_taken_from=queue.preemptable,
         budget=queue.preempted_per_minute,
     )
@@ -124,14 +147,27 @@ class _Pending:
     count: int
     within: int
 
+    def more(self, unit: ResourceVector, count: int, within: int) -> "_Pending":
+        """Add containers, of which some are within the scheduler's limits."""
+        larger = max(self.unit, unit, key=lambda size: size.memory_mib)
+        return _Pending(larger, self.count + count, self.within + within)
 
-def _waiting(now: FederationNow, queue: FederatedQueue, movable: Movable) -> dict[SubClusterId, WaitingWork]:
+
+def _waiting(
+    now: FederationNow, queue: FederatedQueue, movable: Movable, relayed: Sequence[RelayedAttempt] = ()
+) -> dict[SubClusterId, WaitingWork]:
     """Waiting demand of a queue, within what schedulers let it have, and the places where it could be had as well.
 
     What a scheduler's limits forbid where it waits counts as waiting where it could be.
     """
     looks = {seen.subcluster: seen for seen in now.usable}
     pending = {name: _pending(now.policy, queue, seen) for name, seen in looks.items()}
+    movable = Counter(movable)
+    for each in _untold(relayed, looks):
+        first, *further = each.places
+        left = _allowed(now.policy, queue, looks[first], each.unit) - pending[first].within
+        pending[first] = pending[first].more(each.unit, each.count, min(each.count, max(0, left)))
+        movable.update({(first, other): each.count for other in further})
     unit = max((each.unit for each in pending.values()), key=lambda unit: unit.memory_mib, default=NOTHING)
     counts = {name: each.within for name, each in pending.items()}
     forbidden = {name: each.count - each.within for name, each in pending.items()}

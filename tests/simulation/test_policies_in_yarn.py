@@ -1,5 +1,8 @@
 """Every policy that a queue may have, by the code of production over modelled clusters in virtual time."""
 
+import ast
+import sys
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 
@@ -11,6 +14,7 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.yarn_sim.run import YarnSetting, play
+from tests.packaging.test_shared_core import MODULES, ROOT, sides_of
 from tests.unit.simulation.yarn_sim.test_run import setting
 
 HOSTS = [node.id.host for cluster in setting().clusters for node in cluster.nodes]
@@ -142,3 +146,72 @@ def test_places_are_kept_busy_though_tasks_are_short(order, ordering, most):
     loses to schedulers that choose by themselves, which docs/operators/defaults.md tells.
     """
     assert mean_of_short_jobs(ordering, order) <= most * mean_of_short_jobs(ordering, "unordered")
+
+
+def two_queues(*, task_s=90.0):
+    """A queue that holds all places of two clusters, and one that comes when the other has them, with equal shares."""
+    queues = {name: QueueSpec(50.0, 100.0, am_share=0.5, user_limit_factor=8.0) for name in ("root.a", "root.b")}
+    clusters = tuple(
+        ModelledClusterSpec.even(
+            name, nodes=2, size=ResourceVector(4 * 1024 + 512, 8), epoch=1000 * number, queues=queues
+        )
+        for number, name in enumerate(("east", "west"), start=1)
+    )
+    own = "preemptable = true\npreempted_per_minute = 60\nweight = 1.0\n"
+    config = "[shares]\npreempt_grace_s = 10\n" + "".join(spanning("fifo", name) + own for name in queues)
+    size, master = ResourceVector(1024, 1), ResourceVector(64, 1)
+    rich = ModelledJob("rich", 0.0, (ModelledStage((task_s,) * 16, size=size),), queue="root.a", master=master)
+    poor = ModelledJob("poor", 15.0, (ModelledStage((20.0,) * 8, size=size),), queue="root.b", master=master)
+    return YarnSetting(clusters=clusters, config=config, seed=1), [rich, poor]
+
+
+def test_a_queue_has_its_share_back_though_an_order_holds_back_what_it_asks_for():
+    """No report shows what waits in Heddle; it waits for its share all the same."""
+    setting_, jobs_ = two_queues(task_s=300.0)
+    outcome = play(setting_, jobs_)
+    assert outcome.failed == {}
+    poor = sorted(outcome.waits_s[16:])
+    assert len(poor) == 8
+    assert poor[-1] < 100.0, "not when the other's tasks end by themselves"
+
+
+def test_modelled_clusters_try_most_of_what_schedules_in_production():
+    """What is published of them is a claim of production's code, as far as that code runs there: by definitions."""
+    reached, setting_ = set(), two_queues()
+    known = definitions()
+
+    def note(frame, event, arg):
+        del arg
+        if event == "call":
+            reached.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+    sys.setprofile(note)
+    try:
+        play(*setting_)
+        for policy in QUEUE_POLICIES:
+            play(setting(config=spanning(policy)), jobs(4, 6))
+    finally:
+        sys.setprofile(None)
+    missing = Counter(module for place, module in known.items() if place not in reached)
+    part = 1 - missing.total() / len(known)
+    assert part >= 0.6, f"{part:.1%} of {len(known)}; most is missing of {missing.most_common(10)}"
+
+
+def definitions():
+    """Functions of the modules that schedule in production, by file and first line, but for those of protocols."""
+    found = {}
+    for module in sides_of()["production"]:
+        tree, _ = MODULES[module]
+        path = ROOT / f"{module.replace('.', '/')}.py"
+        path = path if path.exists() else path.with_suffix("") / "__init__.py"
+        promised = {
+            each
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in node.bases)
+            for each in node.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in promised:
+                first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+                found[str(path), first] = module
+    return found

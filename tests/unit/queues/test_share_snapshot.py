@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.allocations import Grant
+from shim.domain.allocations import AskKey, Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import WaitingWork
 from shim.domain.queues import FederatedQueue, SharePolicy
@@ -145,3 +145,19 @@ def test_where_a_scheduler_forbids_it_or_is_not_known_nothing_could_be():
     late = now(*clusters, late=frozenset({WEST}))
     prod, _ = take_snapshot(late, [a_span({(EAST, WEST): 2})], {}).queues
     assert prod.waiting == {EAST: WaitingWork(gib(2), 2, 0)}
+
+
+def test_what_an_order_holds_back_waits_though_no_scheduler_was_told_of_it():
+    key = AskKey(20, -1, is_opportunistic=False, resource=gib(2))
+    relayed = RelayedAttempt(
+        Attempt(ATTEMPT, WEST, "root.prod", "alice"),
+        AttemptHoldings((), gib(6), gib(6), frozenset({EAST, WEST}), asks={key: 3}),
+    )
+    clusters = a_cluster(EAST, 0, 0, 8), a_cluster(WEST, 0, 0, 7, most=4)
+    prod, _ = take_snapshot(now(*clusters), [relayed], {}).queues
+    assert prod.waiting == {
+        WEST: WaitingWork(gib(2), 2, 0, {EAST: 2}),
+        EAST: WaitingWork(gib(2), 1, 0),
+    }, "at its home as far as the scheduler there lets it, and elsewhere"
+    nothing_held = replace(relayed, holdings=replace(relayed.holdings, withheld=ResourceVector()))
+    assert take_snapshot(now(*clusters), [nothing_held], {}).queues[0].waiting == {}
