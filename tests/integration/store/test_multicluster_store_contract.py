@@ -60,13 +60,13 @@ async def test_an_attempt_is_kept_as_it_was_said_last(store: MultiClusterStore) 
 async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(store: MultiClusterStore) -> None:
     for _ in range(2):
         await store.give(APPLICATION, WEST, CONTAINERS, "1.1.1")
-        await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)], "1.1.1")
+        await store.give(APPLICATION, NORTH, [ContainerId(CONTAINERS[0].attempt, 5)], "1.1.1")
     await store.give(APPLICATION, WEST, [], "1.1.2")
     for _ in range(2):
         await store.take(APPLICATION, WEST, CONTAINERS[10:])
     assert (await store.containers(APPLICATION))[WEST] == frozenset(CONTAINERS[:10])
     await store.remove_session(APPLICATION, WEST)
-    assert await store.containers(APPLICATION) == {NORTH: frozenset({replace(CONTAINERS[0], number=5)})}
+    assert await store.containers(APPLICATION) == {NORTH: frozenset({ContainerId(CONTAINERS[0].attempt, 5)})}
 
 
 async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_nothing_else(
@@ -76,7 +76,7 @@ async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_n
     assert first != replace(ATTEMPT, registrations=ATTEMPT.registrations + 1).answer_id(1)
     await store.give(APPLICATION, WEST, CONTAINERS[:2], first)
     await store.give(APPLICATION, WEST, CONTAINERS[1:3], second)
-    other = replace(APPLICATION, sequence=99)
+    other = ApplicationId(APPLICATION.cluster_timestamp, 99)
     await store.give(other, WEST, CONTAINERS[:1], second)
     for _ in range(2):
         await store.withdraw(APPLICATION, second)
