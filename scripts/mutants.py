@@ -160,7 +160,9 @@ ROOMS: Mapping[str, Room] = {
         is_drawn=False,
     ),
     "multicluster": Room(
-        modules=("shim/multicluster",), tests=("tests/unit/multicluster", "tests/property"), is_drawn=False
+        modules=("shim/multicluster",),
+        tests=("tests/unit/multicluster", "tests/unit/peers/test_launches.py", "tests/property"),
+        is_drawn=False,
     ),
     "store": Room(modules=("shim/store",), tests=("tests/integration/store", "tests/unit/domain"), is_drawn=False),
     "rpc": Room(
