@@ -13,15 +13,17 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from random import Random
 
 from scripts.calibrating.draw import DrawnJob
-from scripts.calibrating.lab_side import RealRun, masters_of, run_on_lab
+from scripts.calibrating.lab_side import JobSeen, RealRun, masters_of, run_on_lab
 from scripts.calibrating.rows import CONTAINER, ORDERING, Row
 from scripts.figure_tables import print_heading, print_row
 from scripts.paper_contests import CORE_HEAVY, MEMORY_HEAVY, SHARED, unlike_shares
 from scripts.two_clusters import be_silent
+from shim.domain.resources import ResourceVector
 from shim.lab import Lab, LabSpec
 from shim.lab.spec import ClusterSpec, LabNode
 
@@ -34,7 +36,7 @@ class RealContest:
 
     Attributes:
         measure: What is measured; the less, the better.
-        nodes: Of each cluster.
+        nodes: Of each cluster, or of one after the other.
         made_jobs: From a seed.
         measured: From the jobs and their run.
         ways: What stands before the clusters; the system's own first.
@@ -43,7 +45,7 @@ class RealContest:
     """
 
     measure: str
-    nodes: tuple[LabNode, ...]
+    nodes: tuple[tuple[LabNode, ...], ...]
     made_jobs: Callable[[int], Sequence[DrawnJob]]
     measured: Callable[[Sequence[DrawnJob], RealRun], float]
     ways: tuple[Row, ...]
@@ -51,18 +53,19 @@ class RealContest:
     ordering: str = "fair"
 
     def lab(self) -> LabSpec:
-        """Two equal clusters with one queue."""
+        """Two clusters with one queue, whose ResourceManagers judge constraints between containers."""
         queues = {
             "yarn.scheduler.capacity.root.queues": "default",
             "yarn.scheduler.capacity.root.default.capacity": "100",
             "yarn.scheduler.capacity.maximum-am-resource-percent": "0.5",
             ORDERING: self.ordering,
         }
-        overrides = {"capacity-scheduler.xml": queues}
+        judged = {"yarn.resourcemanager.placement-constraints.handler": "scheduler"}
+        overrides = {"capacity-scheduler.xml": queues, "yarn-site.xml": judged}
         return LabSpec(
             tuple(
-                ClusterSpec(name, nodes=len(self.nodes), node_specs=self.nodes, overrides=overrides)
-                for name in _CLUSTERS
+                ClusterSpec(name, nodes=len(nodes), node_specs=nodes, overrides=overrides)
+                for name, nodes in zip(_CLUSTERS, cycle(self.nodes), strict=False)
             )
         )
 
@@ -122,6 +125,51 @@ def _lateness(jobs: Sequence[DrawnJob], run: RealRun) -> float:
     return 1.0 + sum(ended_s > _due_s(job.durations_s) for job, ended_s in due)
 
 
+# ---------------------------------------------------------------------- services
+
+_LIVES_S, _SOON_S, _EVERY_S, _LATER_S = 40.0, 30.0, 65.0, 22.0
+_STORE, _BUSY = ResourceVector(2048, 1), ResourceVector(512, 1)
+
+
+def _services(seed: int) -> list[DrawnJob]:
+    """Twice a store beside a busy service, and another busy one while it runs.
+
+    A store has its nodes to itself but for tasks, and only large nodes have room for it; a busy service does not care.
+    """
+    random, made = Random(seed), list[DrawnJob]()  # noqa: S311 - repeatable, no secret
+    for burst in range(2):
+        for name, after_s, size in (("store", 0.0, _STORE), ("busy", 0.0, _BUSY), ("more", _LATER_S, _BUSY)):
+            is_store = size is _STORE
+            placement = ("store", "0:store", "0:busy") if is_store else ("busy", "0:busy")
+            at_s = round(burst * _EVERY_S + after_s + random.uniform(0.0, 2.0), 2)
+            containers = 3 if is_store else random.randint(2, 3)
+            made.append(DrawnJob(f"{name}-{burst}", at_s, (_LIVES_S,) * containers, size=size, placement=placement))
+    return sorted(made, key=lambda job: job.arrival_s)
+
+
+def _ill_placed(jobs: Sequence[DrawnJob], run: RealRun) -> float:
+    """Percent of the containers that break a bound of theirs at any time, or have no place soon; and one."""
+    stays = [
+        (job, seen, task, at_s)
+        for job, seen in zip(jobs, run.seen, strict=True)
+        for task, at_s in seen.started_s.items()
+    ]
+
+    def is_broken(job: DrawnJob, seen: JobSeen, task: int, at_s: float) -> bool:
+        beside = [
+            (other.placement[0], began_s)
+            for other, others, each, began_s in stays
+            if others.nodes[each] == seen.nodes[task] and (others is not seen or each != task)
+        ]
+        return any(
+            sum(tag == named and abs(began_s - at_s) < _LIVES_S for tag, began_s in beside) > int(most)
+            for most, _, named in (bound.partition(":") for bound in job.placement[1:])
+        )
+
+    ill = sum(is_broken(*each) or each[3] - each[1].registered_s > _SOON_S for each in stays)
+    return 1.0 + 100.0 * ill / len(stays)
+
+
 # ---------------------------------------------------------------------- all
 
 _YARN = Row("plain YARN, fair by memory", ordering="fair")
@@ -139,7 +187,7 @@ def _small(places: int) -> LabNode:
 REAL_CONTESTS: Mapping[str, RealContest] = {
     "drf": RealContest(
         "largest dominant share by the least",
-        (LabNode(SHARED.memory_mib // 2 + 1024, SHARED.vcores // 2 + 4),),
+        ((LabNode(SHARED.memory_mib // 2 + 1024, SHARED.vcores // 2 + 4),),),
         _two_kinds,
         _unlike_shares,
         (*_orders("drf", "fair"), _DEFAULT, _YARN),
@@ -147,11 +195,19 @@ REAL_CONTESTS: Mapping[str, RealContest] = {
     ),
     "jockey": RealContest(
         "1 + deadlines missed of four",
-        (_small(10),),
+        ((_small(10),),),
         _some_with_deadlines,
         _lateness,
         (*_orders("jockey", "fair", order="work"), _DEFAULT, _YARN),
         {"fair": 1.01, _YARN.name: 1.01},
+    ),
+    "medea": RealContest(
+        "1 + % of the containers that break a constraint, or wait for half a minute",
+        ((_small(12), _small(12), _small(12), _small(6)), (_small(12), _small(6), _small(6), _small(6))),
+        _services,
+        _ill_placed,
+        (*_orders("medea"), _DEFAULT, _YARN),
+        {_DEFAULT.name: 1.5, _YARN.name: 1.5},
     ),
 }
 

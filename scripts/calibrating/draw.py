@@ -23,6 +23,7 @@ class DrawnJob:
         kind: Name of the application, which others of its kind have, too; its own where nothing recurs.
         size: Of the container of each task.
         tags: Of the application.
+        placement: If it is a service: the tag of its containers, then `MOST:TAG` for what a node of theirs may have.
     """
 
     name: str
@@ -31,6 +32,7 @@ class DrawnJob:
     kind: str = ""
     size: ResourceVector = CONTAINER
     tags: tuple[str, ...] = ()
+    placement: tuple[str, ...] = ()
 
     @property
     def work_s(self) -> float:

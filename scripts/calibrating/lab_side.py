@@ -28,7 +28,7 @@ from tests.support.tidying import end_applications
 _BEAT_MS = 1000
 _SHELL = """\
 exec 3<>/dev/tcp/${1/:/\\/}
-echo "$2 $3 $HADOOP_TOKEN_FILE_LOCATION $EPOCHREALTIME $4 $5 $6" >&3
+echo "$2 $3 $HADOOP_TOKEN_FILE_LOCATION $EPOCHREALTIME ${*:4}" >&3
 read -r status <&3
 exit "$status"
 """
@@ -45,6 +45,7 @@ class JobSeen:
     Attributes:
         begun_s: First step of its ApplicationMaster's container.
         launched_s: When each task was ordered to start.
+        nodes: Where each task's container is.
         started_s: First step of each task's container.
         surplus: Containers that it got and did not want any more.
     """
@@ -55,6 +56,7 @@ class JobSeen:
     finished_s: float = 0.0
     failed: bool = False
     launched_s: dict[int, float] = field(default_factory=dict)
+    nodes: dict[int, str] = field(default_factory=dict)
     started_s: dict[int, float] = field(default_factory=dict)
     surplus: int = 0
 
@@ -114,6 +116,7 @@ def _note(attribute: str) -> Callable[[JobSeen, Sequence[str]], None]:
 
 def _launched(job: JobSeen, words: Sequence[str]) -> None:
     job.launched_s[int(words[1])] = float(words[0])
+    job.nodes[int(words[1])] = words[3]
 
 
 def _surplus(job: JobSeen, _: Sequence[str]) -> None:
@@ -216,7 +219,7 @@ def _submit(http: httpx.Client, url: str, job: DrawnJob, command: str) -> None:
     answer = http.post(f"{url}/ws/v1/cluster/apps/new-application", params=who)
     answer.raise_for_status()
     durations = ",".join(f"{each:g}" for each in job.durations_s)
-    words = f"{job.size.memory_mib} {job.size.vcores} {durations}"
+    words = " ".join((str(job.size.memory_mib), str(job.size.vcores), durations, *job.placement))
     context = {
         "application-id": answer.json()["application-id"],
         "application-name": job.kind or job.name,

@@ -50,12 +50,14 @@ from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import DurationModel, FormerRuns, RecurringJobModels, recurring_key
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
+from shim.scheduling.policy import Fact
 from shim.scheduling.queue_planner import QueuePlans
 from shim.scheduling.queue_policies import asks_solver, is_solved_apart, queue_policy, shadow_rejection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.shadow_report import ShadowReport
+from shim.scheduling.tag_constraints import owed_by_newcomers
 
 _Queues = tuple[frozenset[SubClusterId], Mapping[SubClusterId, int], bool]
 """Sub-clusters whose schedulers may be asked without a tentative allocation, for how many, and whether all for all."""
@@ -354,6 +356,13 @@ class QueueCycles:
         plans = AttemptPlans(self, self._tables[queue], attempt, queue_at, tell)
         self._attempts.setdefault(queue, {})[attempt.id] = plans
         return plans
+
+    def imposed_on(self, queue: str) -> PlacementRules:
+        """What operators want of the places of a queue's containers, and services of it that are there already."""
+        rules, policy = self.rules_of(), queue_policy(self._order_of(queue))
+        if policy is None or Fact.CONSTRAINTS not in policy.needs or queue not in self._tables:
+            return rules
+        return replace(rules, constraints=(*rules.constraints, *owed_by_newcomers(self._tables[queue].services())))
 
     def leave(self, attempt: Attempt) -> None:
         self._attempts.get(attempt.queue, {}).pop(attempt.id, None)

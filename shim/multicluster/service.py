@@ -116,7 +116,8 @@ class MultiClusterAttempt:
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         async with self._lock:
             self._constraints = read_constraints(payload)
-            self._imposed = imposed_constraints(self._tools.matching.rules)  # a request may not change but in count
+            # not with each call: a request may not change but in its count
+            self._imposed = imposed_constraints(self._tools.matching.imposed_on(self.attempt.queue))
             saved, ledger = await self._find(), self._ledger
             is_new = saved is None or self._is_forgotten or (ledger is not None and ledger.needs_registration)
             if saved is not None and ledger is None and not saved.registrations and self._unanswered is None:

@@ -69,10 +69,9 @@ class AttemptMatching:
         self._planned: OrderedDict[ApplicationId, tuple[PlannedSplitter, AttemptPlans]] = OrderedDict()
         self._before = MatchingStatus()
 
-    @property
-    def rules(self) -> PlacementRules:
-        """What operators want of the places of containers now."""
-        return NO_RULES if self._cycles is None else self._cycles.rules_of()
+    def imposed_on(self, queue: str) -> PlacementRules:
+        """What holds for containers of a queue beside what they ask for themselves; see `QueueCycles.imposed_on`."""
+        return NO_RULES if self._cycles is None else self._cycles.imposed_on(queue)
 
     @property
     def move_after_beats(self) -> int:

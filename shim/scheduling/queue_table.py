@@ -14,9 +14,9 @@ its ask, and a node allocates. What comes free meanwhile would stay idle if nobo
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from shim.domain.allocations import AskKey, PendingRequest, TaggedSpot
+from shim.domain.allocations import AskKey, PendingRequest, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.resources import ResourceVector
@@ -121,6 +121,12 @@ class QueueTable:
     def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
         """Return what is left of an attempt's containers, as far as it was learnt."""
         return self._attempts.work_left(attempt)
+
+    def services(self) -> Iterator[PlacementConstraint]:
+        """What waits, and what runs, wants of its places."""
+        waiting = (key.placement for _, key in self._rows.by_row().values())
+        yield from (each for each in waiting if each is not None)
+        yield from (spot.placement for spots in self._attempts.tagged().values() for spot in spots)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
         self._rows.leave(attempt)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from shim.domain.allocations import PendingRequest, PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
-from shim.domain.placement_rules import CLUSTER, NO_RULES, OperatorConstraint, PlacementRules
+from shim.domain.placement_rules import CLUSTER, NO_RULES, NODE, RACK, CountWish, OperatorConstraint, PlacementRules
 from shim.domain.resources import Need
 from shim.scheduling.node_index import Cell, SharedNodes, unpack_bits
 
@@ -38,6 +38,8 @@ NO_MOST = 1 << 20
 """Containers of a tag where nothing bounds them."""
 NO_BOUND = 1 << 31
 """Containers that a queue may still have where nothing bounds it."""
+_OF_OTHERS = frozenset({"all", "not-self"})
+"""Namespaces in which other applications' tags are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +362,30 @@ def _stated(constraint: OperatorConstraint) -> TagConstraint:
         for choice in constraint.any_of
     )
     return TagConstraint(constraint.subject, any_of, constraint.weight, is_soft=not constraint.is_hard)
+
+
+def owed_by_newcomers(placements: Iterable[PlacementConstraint]) -> tuple[OperatorConstraint, ...]:
+    """What containers that want others' tags kept away need of those that come later: anti-affinity, the other way.
+
+    A ResourceManager judges a container by its own constraint alone, when it comes. What is one of several choices, or
+    of containers with several tags, cannot be told it.
+    """
+    found: dict[tuple[str, str, str], None] = {}
+    for placement in placements:
+        if len(placement.choices) == 1 and len(placement.tags) == 1:
+            (own,), (choice,) = placement.tags, placement.choices
+            away = (each for each in choice if each.most == 0 and each.whose in _OF_OTHERS and each.tag != own)
+            found |= dict.fromkeys((each.tag, own, RACK if each.is_rack else NODE) for each in away)
+    return tuple(
+        OperatorConstraint(
+            f"{own} without {tag}",
+            frozenset({tag}),
+            ((CountWish(frozenset({own}), 0, 0, group),),),
+            weight=1.0,
+            is_hard=True,
+        )
+        for tag, own, group in found
+    )
 
 
 @lru_cache(maxsize=8)

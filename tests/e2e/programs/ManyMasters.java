@@ -8,6 +8,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.security.PrivilegedExceptionAction;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Deque;
 import java.util.HashMap;
@@ -19,9 +20,14 @@ import org.apache.hadoop.yarn.api.records.Container;
 import org.apache.hadoop.yarn.api.records.ContainerId;
 import org.apache.hadoop.yarn.api.records.ContainerLaunchContext;
 import org.apache.hadoop.yarn.api.records.ContainerStatus;
+import org.apache.hadoop.yarn.api.records.ExecutionTypeRequest;
 import org.apache.hadoop.yarn.api.records.FinalApplicationStatus;
 import org.apache.hadoop.yarn.api.records.Priority;
 import org.apache.hadoop.yarn.api.records.Resource;
+import org.apache.hadoop.yarn.api.records.ResourceSizing;
+import org.apache.hadoop.yarn.api.records.SchedulingRequest;
+import org.apache.hadoop.yarn.api.resource.PlacementConstraint;
+import org.apache.hadoop.yarn.api.resource.PlacementConstraints;
 import org.apache.hadoop.yarn.client.api.AMRMClient;
 import org.apache.hadoop.yarn.client.api.AMRMClient.ContainerRequest;
 import org.apache.hadoop.yarn.client.api.NMClient;
@@ -30,8 +36,9 @@ import org.apache.hadoop.yarn.conf.YarnConfiguration;
 
 /**
  * The programs of many ApplicationMasters in one JVM. The container of each is a shell that brings its token here and
- * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB VCORES SECONDS,SECONDS,...`. Prints what came when, in seconds
- * of the epoch.
+ * waits: `NAME SCHEDULER TOKENS FIRST_STEP MIB VCORES SECONDS,SECONDS,... [TAG [MOST:TAG ...]]`. With a tag it asks as
+ * a service does: on each node at most so many containers with another tag, of any application. Prints what came when,
+ * in seconds of the epoch.
  */
 public final class ManyMasters {
   private static final int BACKLOG = 200;
@@ -62,7 +69,7 @@ public final class ManyMasters {
         UserGroupInformation user = UserGroupInformation.createRemoteUser(words[0]);
         user.addCredentials(Credentials.readTokenStorageFile(new File(words[2]), configuration));
         Resource size = Resource.newInstance(Integer.parseInt(words[4]), Integer.parseInt(words[5]));
-        Master master = new Master(words[0], configuration, beatMs, starts, size, words[6]);
+        Master master = new Master(words, configuration, beatMs, starts, size);
         print("begun " + words[0] + " " + words[3]);
         user.doAs((PrivilegedExceptionAction<Void>) master::run);
       } catch (Exception failure) {
@@ -93,18 +100,20 @@ public final class ManyMasters {
     private final Resource size;
     private final Deque<Integer> waiting = new ArrayDeque<>();
     private final String[] seconds;
+    private final String[] placement;
     private final Deque<ContainerRequest> open = new ArrayDeque<>();
     private final Map<ContainerId, Integer> running = new HashMap<>();
     private final AMRMClient<ContainerRequest> scheduler = AMRMClient.createAMRMClient();
     private final NMClient nodes = NMClient.createNMClient();
     private int ended;
 
-    Master(String name, Configuration configuration, long beatMs, String starts, Resource size, String durations) {
-      this.name = name;
+    Master(String[] words, Configuration configuration, long beatMs, String starts, Resource size) {
+      this.name = words[0];
       this.beatMs = beatMs;
       this.starts = starts;
       this.size = size;
-      this.seconds = durations.split(",");
+      this.seconds = words[6].split(",");
+      this.placement = Arrays.copyOfRange(words, 7, words.length);
       NMTokenCache tokens = new NMTokenCache(); // not the one of the whole JVM
       scheduler.setNMTokenCache(tokens);
       nodes.setNMTokenCache(tokens);
@@ -119,11 +128,9 @@ public final class ManyMasters {
         scheduler.registerApplicationMaster("localhost", 0, "");
         print("registered " + name + " " + now());
         for (int task = 0; task < seconds.length; task++) {
-          ContainerRequest request = new ContainerRequest(size, null, null, Priority.newInstance(1));
           waiting.add(task);
-          open.add(request);
-          scheduler.addContainerRequest(request);
         }
+        ask();
         beat();
         while (ended < seconds.length) {
           Thread.sleep(beatMs);
@@ -137,6 +144,37 @@ public final class ManyMasters {
         scheduler.stop();
       }
       return null;
+    }
+
+    private void ask() {
+      if (placement.length == 0) {
+        for (int task = 0; task < seconds.length; task++) {
+          ContainerRequest request = new ContainerRequest(size, null, null, Priority.newInstance(1));
+          open.add(request);
+          scheduler.addContainerRequest(request);
+        }
+        return;
+      }
+      PlacementConstraint.AbstractConstraint[] bounds =
+          Arrays.stream(placement).skip(1).map(Master::bound).toArray(PlacementConstraint.AbstractConstraint[]::new);
+      scheduler.addSchedulingRequests(
+          Collections.singletonList(
+              SchedulingRequest.newInstance(
+                  1,
+                  Priority.newInstance(1),
+                  ExecutionTypeRequest.newInstance(),
+                  Collections.singleton(placement[0]),
+                  ResourceSizing.newInstance(seconds.length, size),
+                  bounds.length == 0 ? null : PlacementConstraints.and(bounds).build())));
+    }
+
+    private static PlacementConstraint.AbstractConstraint bound(String word) {
+      String[] told = word.split(":");
+      return PlacementConstraints.targetCardinality(
+          PlacementConstraints.NODE,
+          0,
+          Integer.parseInt(told[0]),
+          PlacementConstraints.PlacementTargets.allocationTagWithNamespace("all", told[1]));
     }
 
     private void beat() throws Exception {
@@ -162,11 +200,13 @@ public final class ManyMasters {
         return;
       }
       int task = waiting.remove();
-      scheduler.removeContainerRequest(open.remove());
+      if (!open.isEmpty()) {
+        scheduler.removeContainerRequest(open.remove());
+      }
       running.put(container.getId(), task);
       String command =
           String.format("echo %s %d $EPOCHREALTIME >> %s && exec sleep %s", name, task, starts, seconds[task]);
-      print("launch " + name + " " + now() + " " + task + " " + container.getId());
+      print("launch " + name + " " + now() + " " + task + " " + container.getId() + " " + container.getNodeId());
       nodes.startContainer(
           container,
           ContainerLaunchContext.newInstance(null, null, Collections.singletonList(command), null, null, null));

@@ -4,7 +4,9 @@ import asyncio
 from dataclasses import replace
 from random import Random
 
-from shim.domain.allocations import AskKey, PendingRequest
+import pytest
+
+from shim.domain.allocations import AskKey, PendingRequest, PlacementConstraint, TagBound
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
 from shim.domain.resources import ResourceVector
@@ -339,6 +341,35 @@ def test_what_stands_in_a_scheduler_is_taken_back_when_somebody_goes_first():
     assert sum(large.split(PendingRequest(KEY, 6), CAPACITIES).values()) == 6, (
         "five and one more, as there is room for five"
     )
+
+
+@pytest.mark.parametrize(
+    ("order", "bound", "owed"),
+    [
+        ("medea", {}, ["busy: 0 db in node"]),
+        ("medea", {"is_rack": True, "whose": "not-self"}, ["busy: 0 db in rack"]),
+        ("medea", {"whose": "self"}, []),
+        ("medea", {"most": 1}, []),
+        ("fair", {}, []),
+    ],
+)
+def test_what_a_service_keeps_away_is_imposed_on_those_that_come_later(order, bound, owed):
+    """A ResourceManager asks the newcomer alone what it wants."""
+    queue = Queue(order)
+    queue.report(east=4, west=4)
+    splitter = queue.enters(1)
+    away = TagBound("busy", **({"most": 0, "whose": "all"} | bound))
+    for choices in (((away,),), ((away,), (TagBound("x", most=0),))):
+        placement = PlacementConstraint(frozenset({"db"}), b"away", is_local=True, choices=choices)
+        splitter.split(PendingRequest(replace(KEY, placement=placement), 2), CAPACITIES)
+        found = [
+            f"{'+'.join(each.subject)}: {wish.most} {'+'.join(wish.tags)} in {wish.group}"
+            for each in queue.cycles.imposed_on(QUEUE).constraints
+            for (wish,) in each.any_of
+            if each.is_hard
+        ]
+        assert found == owed, "one of two choices cannot be told the other way round"
+    assert queue.cycles.imposed_on("root.other").constraints == ()
 
 
 def test_a_policy_that_is_applied_orders_those_that_wait_already():
