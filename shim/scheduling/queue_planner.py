@@ -339,6 +339,10 @@ class QueuePlanner:
         if only is None or not self._rows.others_wait(only):
             self._ahead, self._before_room = self._look_ahead(attempts if policy else (), at_s), {}
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
+            if self._overdue is not None and policy and policy.goes_by(Fact.DEADLINES):
+                due_s = (self._attempts.jobs.get(Column.DEADLINE_S, self._attempts.row_of(each)) for each in attempts)
+                if any(each_s > at_s for each_s in due_s):
+                    self._overdue = None  # a scheduler that serves by arrival would give all that comes free to it
         elif policy and policy.placement.kernel and self._rows.others_lack(only):
             capacity = None  # it weighs all that waits: what is new is the next cycle's
         elif policy and only not in self._ahead:

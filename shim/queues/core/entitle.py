@@ -127,8 +127,8 @@ def _in_turn(
 ) -> Iterator[int]:
     """Places of those that wait, the next one last decided: by then the one before may have started.
 
-    By work who is expected to be the least, behind those that have been overtaken for too long, in their order, and
-    those that have a deadline to meet, the nearest first. What has waited counts as less: a large one does not wait
+    By work who is expected to be the least, behind those that have a deadline to meet, the nearest first, and those
+    that have been overtaken for too long, in their order. What has waited counts as less: a large one does not wait
     until there are no others.
     By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
     """
@@ -152,8 +152,8 @@ def _in_turn(
             heappush(users, (load.users[user], left[0], user))
 
 
-def _by_work(application: PendingApplication, place: int, capacity_mib: int) -> tuple[bool, float, float, int]:
-    """The nearest deadline, then the least that what is expected counts as."""
-    if application.is_overdue:
-        return False, 0.0, 0.0, place
-    return True, application.due_s, application.counted_mib_s(capacity_mib), place
+def _by_work(application: PendingApplication, place: int, capacity_mib: int) -> tuple[float, bool, float, int]:
+    """The nearest deadline, then who is overdue, then the least that what is expected counts as."""
+    is_overdue = application.is_overdue
+    counted = 0.0 if is_overdue else application.counted_mib_s(capacity_mib)
+    return application.due_s, not is_overdue, counted, place

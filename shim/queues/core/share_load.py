@@ -32,6 +32,8 @@ _STUCK_S = 15.0
 """An ApplicationMaster that waits for longer waits for something else than the container that comes free next."""
 _FLOWING = 8
 """ApplicationMasters that may be on their way where they start without waiting, and no limit of them is told."""
+_FEW = 2
+"""Applications of a queue at each sub-cluster that run in any case."""
 _FORGOTTEN = 200
 """Measurements, of two a second, in which most of what was learnt is forgotten."""
 
@@ -194,6 +196,17 @@ class FederationLoad:
                 room = _FLOWING if within is None else within
             ahead += room if within is None else min(room, within)
         return ahead
+
+    def undue_startable(self, path: str, master: ResourceVector) -> int:
+        """ApplicationMasters that may be on their way where jobs without a deadline are the next to start.
+
+        One for each sub-cluster is left of what its share of them lets: who has a deadline would else wait for the end
+        of a job that has none. Any number where a sub-cluster tells of no such share, or few applications run.
+        """
+        load = self.queues[path]
+        if load.running < _FEW * len(self.usable) or any(name not in load.masters_room for name in self.usable):
+            return _ANY_NUMBER
+        return sum(max(0, _times(master, load.masters_room[name]) - 1) for name in self.usable)
 
     def left_to_masters(self, path: str) -> Mapping[SubClusterId, int]:
         """Containers that come free next at each sub-cluster and that no application of a queue is to ask for.

@@ -18,6 +18,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 from shim.domain.resources import ResourceVector
 from shim.queues.core.share_load import NO_EXPECTATION, ExpectedWork, FederationLoad
+from shim.scheduling.queue_policies import goes_by_deadlines
 
 # Sums over all queues that a round needs again and again, kept up to date instead of added up anew.
 
@@ -112,7 +113,7 @@ class PendingApplication:
         expected: Work that it is expected to be, by what is learnt from those like it.
         is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
         due_s: Its deadline, seconds since the epoch, where its queue's containers go by deadlines and it is not over:
-            then it starts before those of none, the nearest deadline first. Infinite for none.
+            then it starts before those of none, overdue ones too, the nearest deadline first. Infinite for none.
         is_released: Whether no order holds it back any more: nobody renews the tokens of what waits here.
         waited_s: Seconds since it was submitted, where the queue's order makes that matter.
     """
@@ -270,6 +271,9 @@ class Shares:
             most = self.load.startable(queue.path, application.resource, max(1, len(self.load.usable)))
             if load.unstarted >= most:
                 return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
+            is_undue = application.due_s == math.inf and goes_by_deadlines(queue.containers)
+            if is_undue and load.unstarted >= self.load.undue_startable(queue.path, application.resource):
+                return f"what queue {queue.path} may still have of ApplicationMasters is for jobs with deadlines"
         row = self._row.get(queue.path)
         if row is None:
             return ""

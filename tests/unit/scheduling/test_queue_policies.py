@@ -453,6 +453,14 @@ def test_of_who_was_overtaken_for_too_long_no_scheduler_is_asked_for_more_than_o
     assert only(plans, SECOND).may_queue == frozenset(), "it is asked for again when the first has its grant"
 
 
+def test_nobody_is_overtaken_for_too_long_while_a_deadline_is_to_be_met():
+    table = a_table(due({SECOND: 100.0}), first=a_request(9), second=a_request(9))
+    for at_s, asked in ((0.5, frozenset()), (61.0, frozenset()), (101.0, BOTH)):
+        table.put(SECOND, [a_request(9)], (), at_s)
+        table.heard(FIRST, at_s)
+        assert only(table.plan(a_capacity([0], [0]), "jockey", at_s), FIRST).may_queue == asked, at_s
+
+
 def test_what_is_learnt_of_durations_is_told_to_the_policy():
     table = a_table(first=a_request(4), second=a_request(4))
     for attempt, lasts_s in ((FIRST, 600.0), (SECOND, 2.0)):

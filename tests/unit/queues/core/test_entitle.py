@@ -1,5 +1,6 @@
 """Who may start: queues by their shares over all sub-clusters, applications in their queue's order."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -319,6 +320,20 @@ def test_by_work_no_more_start_than_the_share_of_masters_has_room_for_however_mu
     assert numbers(a_round(BY_WORK, [cluster], by_work(50, 10, 40, 30, 20)).starters) == starters
 
 
+@pytest.mark.parametrize(("containers", "starters"), [("learnt-work", [1, 2, 3, 4]), ("jockey", [4, 1])])
+def test_by_deadlines_the_last_master_at_a_cluster_is_not_for_jobs_without_one(containers, starters):
+    policy = SharePolicy((FederatedQueue("root.prod", order="work", containers=containers),))
+    part = PartitionReport("", masters=gib(4), masters_used=gib(1))
+    cluster = a_cluster(EAST, replace(a_queue("root.prod"), partitions=(part,)), size=8, used=1)
+    *others, fourth = by_work(10, 20, 30, 40)
+    due = replace(fourth, due_s=1_000.0 if containers == "jockey" else math.inf)
+    outcome = a_round(policy, [cluster], [*others, due], running("root.prod", 2))
+    assert numbers(outcome.starters) == starters
+    assert ("with deadlines" in outcome.reasons.get("root.prod", "")) is (containers == "jockey")
+    few = a_round(policy, [cluster], [*others, due], running("root.prod", 1))
+    assert len(few.starters) >= len(starters), "where hardly any run nothing is kept"
+
+
 def test_by_work_nothing_is_free_where_something_waits():
     cluster = replace(a_cluster(EAST, a_queue("root.prod"), size=4, used=2), pending=gib(1))
     slow = [LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)]
@@ -423,7 +438,7 @@ def test_by_work_who_has_a_deadline_to_meet_starts_before_those_of_none_the_near
     first, second, third, fourth = by_work(300, 50, 200, 250, overdue=(3,))
     pending = [replace(first, due_s=2_000.0), second, replace(third, due_s=1_000.0), fourth]
     outcome = a_round(BY_WORK, [full], pending, [*smaller, slow])
-    assert numbers(outcome.queues["root.prod"]) == [4, 3, 1, 2]
+    assert numbers(outcome.queues["root.prod"]) == [3, 1, 4, 2], "also before who has waited too long"
     outcome = a_round(BY_WORK, [full], pending[:3], smaller)
     assert numbers(outcome.starters) == [3, 1, 2], "no work that is left holds it back"
     held = [*pending[:1], replace(second, expected=replace(second.expected, mib_s=150.0))]
