@@ -229,8 +229,7 @@ class HeddleOperations:
     @operation
     def rehome(self, application: str, *, dry_run: bool = False) -> Call[apps.Rehoming]:
         """Move an application that waits for its ApplicationMaster to another sub-cluster, under the same id."""
-        query: dict[str, Value] = {"dry_run": True if dry_run else None}
-        return _post("apps/{application}/rehome", apps.Rehoming, query, application=application)
+        return _post("apps/{application}/rehome", apps.Rehoming, _dry(dry_run=dry_run), application=application)
 
     @operation
     def choose_home(self, context: Mapping[str, Any]) -> Call[apps.Choice]:

@@ -74,14 +74,14 @@ def running_containers(heddle: Front, application: str) -> list[str]:
         told = heddle.ask(MANAGER_CALLS.attempts(application))["appAttempts"] or {}
     except FrontError as exc:
         return none_if_absent(exc)
-    newest = max((str(each["appAttemptId"]) for each in several(told.get("appAttempt"))), default="")
+    newest = max((str(each.get("appAttemptId", "")) for each in several(told.get("appAttempt"))), default="")
     if not newest:
         return []
     try:
         listed = heddle.ask(MANAGER_CALLS.containers(application, newest)) or {}
     except FrontError as exc:
         return none_if_absent(exc)
-    return [str(each["containerId"]) for each in several(listed.get("container"))]  # one alone comes without its list
+    return [str(each["containerId"]) for each in several(listed.get("container")) if "containerId" in each]
 
 
 def none_if_absent(problem: FrontError) -> list[Any]:

@@ -7,7 +7,7 @@
     GET   apps[?filters of /ws/v1/cluster/apps][&home=ID]    rows with the ResourceManager's fields, and `cluster`
     GET   apps/{application}              the same of one
     GET   apps/{application}/why          the decision record
-    POST  apps/{application}/rehome       another home for one that has not begun; `dry_run=true` only tells which
+    POST  apps/{application}/rehome       another home for one that has not begun; `dryRun=true` only tells which
     POST  choose-home                     a submission context: where it would go, and why
     GET   doctor                          what is wrong
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
@@ -398,7 +398,12 @@ class HeddleAPI:
             )
         )
 
-    async def _rehome(self, asker: Asker, application: ApplicationName, *, dry_run: bool = False) -> Response:
+    async def _rehome(
+        self,
+        asker: Asker,
+        application: ApplicationName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
         """Move an application that waits for its ApplicationMaster to another home, for its owner or an operator."""
         application_id = path_application(application)
         record = await self._backend.store.find(application_id)
@@ -406,7 +411,7 @@ class HeddleAPI:
         if not is_owner and not self._identity.is_operator(asker):
             raise ForbiddenError(f"{application_id} is moved by its owner and by operators: you are {asker.user}")
         rehoming = self._backend.control.rehoming
-        move = await (rehoming.plan(application_id) if dry_run else rehoming.rehome(application_id))
+        move = await (rehoming.plan(application_id) if is_dry_run else rehoming.rehome(application_id))
         id_ = str(application_id)
         return as_json(applications.Rehoming(id_, move.user, move.was, move.home, move.is_done, move.reason))
 

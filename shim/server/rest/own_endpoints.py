@@ -10,7 +10,7 @@ from fastapi import Request as HTTPRequest
 
 from heddle.models import Model
 from shim.domain.roles import Right, TokenScope
-from shim.errors import MalformedBodyError
+from shim.errors import BadRequestError, MalformedBodyError
 from shim.identity.service import Caller, IdentityService, require_scope
 from shim.protocol.wire_values import UNREADABLE
 from shim.server.rights import OWN, rights_of
@@ -51,6 +51,8 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 """How many entries to answer at most."""
 
 
+_OF_CALLERS = ("user.name", "doAs", "doas", "delegation", "op", "_")
+"""Parameters of any request: who asks, and what keeps caches away."""
 _WORD = re.compile(r"[a-z-]{1,32}")
 _CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -96,15 +98,28 @@ class OwnEndpoint(NamedTuple):
     def guard(self, identity: IdentityService) -> Callable[[HTTPRequest], Awaitable[None]]:
         """For FastAPI, which knows the endpoint by its route: a check that refuses whoever may not call it.
 
-        It raises a `TokenScopeError` for an API token that does not suffice, else as `IdentityService.require`.
+        It raises a `TokenScopeError` for an API token that does not suffice, else as `IdentityService.require`; and a
+        `BadRequestError` for a change that says what nobody reads: `dry_run=true` may not do what it was to try.
         """
         right = self.right
 
         async def check(request: HTTPRequest) -> None:
             require_scope(caller_of(request), self.scope)
             identity.require(caller_of(request), right)
+            if self.method != "GET":
+                await self._refuse_unread(request)
 
         return check
+
+    @staticmethod
+    async def _refuse_unread(request: HTTPRequest) -> None:
+        reads = request.scope["route"].dependant
+        known = [each.alias for each in reads.query_params]
+        odd = next((name for name in request.query_params if name not in {*known, *_OF_CALLERS}), None)
+        if odd is not None:
+            raise BadRequestError(f"query.{odd}: not a parameter of this; there are {', '.join(known) or 'none'}")
+        if reads.request_param_name is None and (await request.body()).strip() not in (b"", b"{}"):
+            raise BadRequestError("body: this reads none, only parameters of the query")
 
     def audited(self, method: str, path: str) -> Audited | None:
         """What the audit says of a request; None if it is not this endpoint's."""

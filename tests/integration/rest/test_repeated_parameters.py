@@ -77,8 +77,29 @@ async def test_of_two_dry_runs_the_first_counts(server: ScriptedServer) -> None:
     assert server.administration.current != {}
 
 
+@pytest.mark.parametrize("odd", ["dry_run=true", "dryrun=true", "DryRun=true", "dryRun%20=true", "why=kernel"])
+@pytest.mark.parametrize("change", ["clusters/east/drain", "clusters/east/retire", "reload", "policy/release"])
+async def test_a_change_with_a_parameter_that_nobody_reads_is_not_made(server: ScriptedServer, change, odd) -> None:
+    answer = await server.ask("POST", f"{OWN}/{change}?user.name=queen&{odd}")
+    assert answer.status == 400
+    assert "not a parameter of this; there are" in answer.body.decode()
+    assert "dryRun" in answer.body.decode()
+    assert server.administration.current == {}
+
+
+@pytest.mark.parametrize("body", [b'{"dryRun":true}', b"dryRun=true", b"[]", b"\xff", b'{"a":' + b"[" * 100_000])
+async def test_a_change_that_reads_no_body_is_not_made_with_one(server: ScriptedServer, body) -> None:
+    cordon = f"{OWN}/clusters/east/cordon?user.name=queen&_=1"
+    answer = await server.ask("POST", cordon, body=body, content_type="application/json")
+    assert answer.status == 400
+    assert "body: this reads none" in answer.body.decode()
+    assert server.administration.current == {}
+    for empty in (b"", b" {}\n"):
+        assert (await server.ask("POST", cordon, body=empty, content_type="application/json")).status == 200
+
+
 async def test_a_semicolon_separates_nothing_at_heddles_own_endpoints(server: ScriptedServer) -> None:
-    answer = await server.ask("POST", f"{OWN}/clusters/east/cordon?user.name=queen&x=1;dryRun=true")
+    answer = await server.ask("POST", f"{OWN}/clusters/east/cordon?user.name=queen&reason=1;dryRun=true")
     assert body_of(answer)["dry_run"] is False
 
 

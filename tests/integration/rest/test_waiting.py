@@ -45,7 +45,7 @@ async def test_its_user_and_operators_move_it_and_nobody_else(server):
     await server.poll()
     home = server.federation.who_has(first)[0]
     assert (await asked(server, "POST", f"{first}/rehome", "bob")).status == 403
-    planned = body_of(await asked(server, "POST", f"{first}/rehome?dry_run=true"))
+    planned = body_of(await asked(server, "POST", f"{first}/rehome?dryRun=true"))
     assert (planned["was"], planned["done"]) == (home, False)
     assert server.federation.managers[home].applications[first]["state"] == "ACCEPTED"
     for application, user in ((first, "alice"), (second, "queen")):

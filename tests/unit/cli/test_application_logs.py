@@ -61,6 +61,15 @@ def test_a_container_alone_and_an_attempt_alone_come_without_their_lists(capsys)
     assert capsys.readouterr().out.splitlines() == [f"== {ONE} on n:1 of west", "-- stdout", "it runs"]
 
 
+def test_a_row_without_its_id_costs_itself(capsys):
+    told = {
+        f"{APP}/appattempts": {"appAttempts": {"appAttempt": [{"id": 1}, {"appAttemptId": ATTEMPT}]}},
+        f"{APP}/appattempts/{ATTEMPT}/containers": {"container": [{"id": ONE}, {"containerId": ONE}]},
+    }
+    printed(RUNNING | told)
+    assert capsys.readouterr().out.splitlines() == [f"== {ONE} on n:1 of west", "-- stdout", "it runs"]
+
+
 def test_of_containers_that_run_the_nodes_tell_the_logs(capsys):
     asked = printed(RUNNING | KNOWN | AGGREGATED)
     assert capsys.readouterr().out.splitlines() == [
