@@ -136,6 +136,10 @@ class ClientCalls:
         finally:
             self._listing.mark_written(application_id)
 
+    def is_closed_to(self, subcluster: SubClusterId, queue: str, user: str) -> bool:
+        """True if Heddle's access lists keep a user from submitting to what a sub-cluster calls so."""
+        return self._control.is_closed_to(subcluster, queue, user)
+
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""
         known = self._view.applications.find(application_id)

@@ -29,8 +29,10 @@ from shim.protocol.proto.messages import (
     GetNodesToLabelsResponseProto,
     GetQueueInfoResponseProto,
     GetQueueUserAclsInfoResponseProto,
+    QueueACLProto,
     QueueInfoProto,
     QueueStateProto,
+    QueueUserACLInfoProto,
     ReservationListResponseProto,
     YarnClusterMetricsProto,
 )
@@ -48,11 +50,13 @@ class ClusterAnswer:
     Attributes:
         weight: Size of the cluster, for averages of shares.
         is_elsewhere: Tells of a list of applications which of them have their home elsewhere; None if none can.
+        is_closed: Tells of a queue, as the cluster names it, if Heddle's lists keep the caller out; None: of none.
     """
 
     payload: bytes
     weight: float = 1.0
     is_elsewhere: Callable[[ApplicationId], bool] | None = None
+    is_closed: Callable[[str], bool] | None = None
 
 
 Merge = Callable[[Sequence[ClusterAnswer]], Message]
@@ -197,16 +201,20 @@ def _resource_types(parts: Sequence[ClusterAnswer]) -> GetAllResourceTypeInfoRes
 def _queue_acls(parts: Sequence[ClusterAnswer]) -> GetQueueUserAclsInfoResponseProto:
     merged = GetQueueUserAclsInfoResponseProto()
     by_queue: dict[str, int] = {}
-    for entry in _joined(GetQueueUserAclsInfoResponseProto)(parts).queueUserAcls:
-        name = text_of(entry.queueName).removeprefix("root.")  # which some schedulers tell, and others do not
-        at = by_queue.get(name)
-        if at is None:
-            by_queue[name] = len(merged.queueUserAcls)
-            merged.queueUserAcls.append(entry)
-        else:
-            known = merged.queueUserAcls[at].userAcls
-            told = set(known)
-            known.extend(acl for acl in dict.fromkeys(entry.userAcls) if acl not in told)
+    for part in parts:
+        for entry in GetQueueUserAclsInfoResponseProto.FromString(part.payload).queueUserAcls:
+            queue = text_of(entry.queueName)
+            is_closed = part.is_closed is not None and part.is_closed(queue)
+            acls = [acl for acl in entry.userAcls if not (is_closed and acl == QueueACLProto.QACL_SUBMIT_APPLICATIONS)]
+            name = queue.removeprefix("root.")  # which some schedulers tell, and others do not
+            at = by_queue.get(name)
+            if at is None:
+                by_queue[name] = len(merged.queueUserAcls)
+                merged.queueUserAcls.append(QueueUserACLInfoProto(queueName=queue, userAcls=acls))
+            else:
+                known = merged.queueUserAcls[at].userAcls
+                told = set(known)
+                known.extend(acl for acl in dict.fromkeys(acls) if acl not in told)
     return merged
 
 

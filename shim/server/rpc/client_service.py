@@ -238,7 +238,7 @@ class ClientService:
             return Made(problem, gathered.missing)
         if asked.call.method in JOINS:
             return Made(b"".join(gathered.payloads.values()), gathered.missing)
-        parts = self._parts(gathered)
+        parts = self._parts(asked, gathered)
         merge = partial(MERGES[asked.call.method], list(parts.values()))
         is_large = sum(len(each.payload) for each in parts.values()) > PIECE_BYTES
         merged = await self._beside.run_in_turn(asked.caller.user, merge) if is_large else merge()
@@ -253,10 +253,15 @@ class ClientService:
     async def _first_willing(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_willing(asked.passed_on()))
 
-    def _parts(self, gathered: Gathered) -> dict[SubClusterId, ClusterAnswer]:
+    def _parts(self, asked: Asked, gathered: Gathered) -> dict[SubClusterId, ClusterAnswer]:
         """The answers, but for those that are larger than any of their kind."""
+        lists_bind = not self._identity.is_operator(asked.caller)
+
+        def is_closed(subcluster: SubClusterId, queue: str) -> bool:
+            return lists_bind and self._calls.is_closed_to(subcluster, queue, asked.caller.user)
+
         return {
-            item: ClusterAnswer(payload, self._calls.weight(item))
+            item: ClusterAnswer(payload, self._calls.weight(item), is_closed=partial(is_closed, item))
             for item, payload in gathered.payloads.items()
             if len(payload) <= _MOST_MERGED_BYTES
         }

@@ -55,6 +55,7 @@ from shim.protocol.proto.messages import (
     KillApplicationRequestProto,
     KillApplicationResponseProto,
     MoveApplicationAcrossQueuesRequestProto,
+    QueueACLProto,
     QueueUserACLInfoProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
@@ -1197,13 +1198,14 @@ async def test_what_is_guarded_and_away_is_shown_to_its_owner_alone(guarded):
 
 
 class TellsRights(ScriptedRPC):
-    """Tells each user the queue that is theirs."""
+    """Tells each user the queue that is theirs, and that it is open to all."""
 
     async def call(self, call, *, timeout_s=None):
         if call.method != "getQueueUserAcls":
             return await super().call(call, timeout_s=timeout_s)
         await super().call(replace(call, method="getClusterMetrics"), timeout_s=timeout_s)
-        right = QueueUserACLInfoProto(queueName=f"root.{self.subcluster}.{call.user}")
+        acls = [QueueACLProto.QACL_SUBMIT_APPLICATIONS, QueueACLProto.QACL_ADMINISTER_QUEUE]
+        right = QueueUserACLInfoProto(queueName=f"root.{self.subcluster}.{call.user}", userAcls=acls)
         return RPCAnswer(GetQueueUserAclsInfoResponseProto(queueUserAcls=[right]).SerializeToString())
 
 
@@ -1221,6 +1223,22 @@ async def test_what_a_cluster_that_is_away_last_told_one_user_is_not_told_anothe
         told[caller.user] = {each.queueName for each in rights}
 
     assert told == {"alice": {"root.east.alice", "root.west.alice"}, "bob": {"root.west.bob"}}
+
+
+@pytest.mark.parametrize("user", ["alice", "mallory", "operator"])
+async def test_s13_who_may_not_submit_is_not_told_that_he_may(user):
+    made = ClientServiceFixture(ScriptedFederation())
+    made.rpcs = {name: TellsRights(manager) for name, manager in made.federation.managers.items()}
+    server = await made.open()
+    with_room(server, FederatedQueue("root.prod", submit=("alice",), names={SubClusterId("east"): f"root.east.{user}"}))
+
+    told = await server.ask("getQueueUserAcls", GetQueueUserAclsInfoRequestProto(), caller=Caller(user, user))
+
+    may_submit = {
+        each.queueName: QueueACLProto.QACL_SUBMIT_APPLICATIONS in each.userAcls for each in told.queueUserAcls
+    }
+    assert may_submit == {f"root.east.{user}": user != "mallory", f"root.west.{user}": True}
+    assert all(QueueACLProto.QACL_ADMINISTER_QUEUE in each.userAcls for each in told.queueUserAcls)
 
 
 @pytest.mark.parametrize("method", CLIENT_METHODS)
