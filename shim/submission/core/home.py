@@ -119,12 +119,25 @@ class _Case:
 
 
 @dataclass(frozen=True, slots=True)
+class _ByWork:
+    """A candidate by work, and all that it goes by beside what was weighed; work that was added makes it longer."""
+
+    work: QueueWork
+    length: int
+    expected: Expectation
+    orders_asks: bool
+    candidate: Candidate
+
+
+@dataclass(slots=True)
 class _Weighed:
     """One sub-cluster as it was weighed.
 
     Attributes:
         candidate: By its room alone.
         is_eligible: Whether an application may be there by the work that is left; `has_room` for its ApplicationMaster.
+        speed: Memory that its queue may hold, and may have at once, in MiB; None before anybody asked.
+        last: What the last choice found by work.
     """
 
     question: Question
@@ -133,6 +146,8 @@ class _Weighed:
     candidate: Candidate
     is_eligible: bool = False
     has_room: bool = False
+    speed: tuple[float, float] | None = None
+    last: _ByWork | None = None
 
 
 @dataclass(slots=True)
@@ -330,14 +345,25 @@ def _by_work(weighed: _Weighed, settings: HomeSettings, expected: Expectation) -
     work = settings.work_in(seen, queue) if queue is not None else None
     if work is None or queue is None or candidate.score is None:
         return candidate
-    is_held = not weighed.has_room or any(each.effect is Effect.WAITS for each in reasons)
     orders_asks = settings.orders_asks(submission.queue or settings.default_queue)
+    last = weighed.last
+    if (
+        last is not None
+        and last.work is work
+        and (last.length, last.orders_asks) == (len(work.left), orders_asks)
+        and last.expected == expected
+    ):
+        return last.candidate
+    if weighed.speed is None:
+        is_held = not weighed.has_room or any(each.effect is Effect.WAITS for each in reasons)
+        weighed.speed = _power_mib(seen, queue), 0.0 if is_held else _free_mib(seen, queue, on_way)
+    power_mib, free_mib = weighed.speed
     completion = expected_completion(
         work,
         expected.mib_s,
         is_fair=queue.is_fair or orders_asks,
-        power_mib=_power_mib(seen, queue),
-        free_mib=0.0 if is_held else _free_mib(seen, queue, on_way),
+        power_mib=power_mib,
+        free_mib=free_mib,
         masters_ahead=_masters_ahead(queue, reasons, on_way),
     )
     score = _AS_LONG_AS_S / (_AS_LONG_AS_S + completion.total_s)
@@ -345,7 +371,9 @@ def _by_work(weighed: _Weighed, settings: HomeSettings, expected: Expectation) -
         score += _LATER[Effect.MAY_WAIT_FOR_EVER]
     ordering = "fair" if queue.is_fair else "ordered" if orders_asks else "fifo"
     told = f"{completion.told(ordering, expected.ground)}; {candidate.reason}"
-    return Candidate(seen.subcluster, score, told, seen.age_s, room=candidate.score)
+    found = Candidate(seen.subcluster, score, told, seen.age_s, room=candidate.score)
+    weighed.last = _ByWork(work, len(work.left), expected, orders_asks, found)
+    return found
 
 
 def _free_told(what: str, share: float) -> str:

@@ -1,6 +1,7 @@
 import random
 import sys
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -730,7 +731,7 @@ def report_of(name, number, rng):
     )
 
 
-def change(view, number, rng, admissions, names):
+def change(view, number, rng, admissions, names, work):
     name = rng.choice(view.subclusters)
     placed = PendingPlacement(rng.choice(("default", "ml")), ResourceVector(1024, 1), NOW_S + number)
     rng.choice(
@@ -744,23 +745,29 @@ def change(view, number, rng, admissions, names):
             lambda: view.applications.note(a_document(number, name, as_of_s=NOW_S + number)),
             lambda: admissions.update({name: rng.choice(tuple(Admission))}),
             lambda: names.update({"ml": rng.choice(("ml", "default"))}),
+            lambda: work[name].add(float(1 << rng.randrange(20))),
+            lambda: work.update({name: some_work(rng)}),
         )
     )()
+
+
+def some_work(rng):
+    return QueueWork.of((float(1 << rng.randrange(20)), rng.random() < 0.5) for _ in range(rng.randrange(3)))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_what_was_weighed_before_is_as_if_it_were_weighed_anew(seed):
     rng, admissions, known = random.Random(seed), {}, WeighedHomes()  # noqa: S311 - no secret
     view = a_view(east={}, west={}, north={})
-    work = {name: [1 << rng.randrange(20) for _ in range(rng.randrange(3))] for name in view.subclusters}
-    names = {"ml": "ml"}
+    work = {name: some_work(rng) for name in view.subclusters}
+    names, expected = {"ml": "ml"}, {"usual": (float(1 << 20), "a"), "other": (float(1 << 10), "b")}
     settings = HomeSettings(
         name_at=lambda _, queue: names.get(queue, "default"),
-        expected=lambda it: Expectation(1 << 20) if it.name == "usual" else Expectation(),
-        work_in=lambda seen, _: QueueWork(tuple(work[seen.subcluster])),
+        expected=lambda it: Expectation(*expected[it.name]) if it.name in expected else Expectation(),
+        work_in=lambda seen, _: work[seen.subcluster],
         containers_up_to=lambda it: ResourceVector(9000, 1) if it.name == "large" else ResourceVector(),
         reserved_at=lambda it: EAST if it.name == "reserved" else None,
-        orders_asks=lambda queue: queue == "ml",
+        orders_asks=lambda queue: queue == names.get("ordered", "ml"),
     )
     pool = [
         asked(
@@ -775,13 +782,52 @@ def test_what_was_weighed_before_is_as_if_it_were_weighed_anew(seed):
     ]
     pool += [replace(rng.choice(pool), **rng.choice(({"user": "alice"}, {"user": "bob"}, {"queue": "ml"})))]
     for number in range(2, 22):
-        change(view, number, rng, admissions, names)
+        change(view, number, rng, admissions, names, work)
+        work[rng.choice(view.subclusters)] = some_work(rng)
+        expected |= {rng.choice(("usual", "other")): (float(1 << rng.choice((10, 20))), rng.choice("ab"))}
+        names["ordered"] = rng.choice(("ml", "default"))
         excluded = {rng.choice(view.subclusters): "it said no"} if rng.random() < 0.2 else {}
         now_s = NOW_S + number + rng.random() * 3
         for submission in pool:
             anew = choose_home(submission, view, admissions, now_s, settings, excluded=excluded)
             again = choose_home(submission, view, admissions, now_s, settings, excluded=excluded, known=known)
             assert again == anew
+
+
+def works(*left):
+    return QueueWork.of((float(each << 20), True) for each in left)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"work": works(64, 64)},
+        {"added": 64.0 * (1 << 20)},
+        {"expected": Expectation(float(1 << 26), "a run")},
+        {"expected": Expectation(float(1 << 20), "two runs")},
+        {"ordered": True},
+    ],
+    ids=lambda what: next(iter(what)),
+)
+def test_what_was_found_by_work_stands_while_all_that_it_goes_by_does(what):
+    facts: dict[str, Any] = {"work": works(1, 2), "expected": Expectation(float(1 << 20), "a run"), "ordered": False}
+    settings = HomeSettings(
+        expected=lambda _: facts["expected"],
+        work_in=lambda _, __: facts["work"],
+        orders_asks=lambda _: facts["ordered"],
+    )
+    used = {"used": ResourceVector(8192, 8)}
+    view, known = a_view(east={**used, "queues": (a_queue_report(**used),)}), WeighedHomes()
+
+    before = choose_home(asked(), view, {}, NOW_S, settings, known=known)
+    assert choose_home(asked(), view, {}, NOW_S, settings, known=known).candidates[0] is before.candidates[0]
+    if "added" in what:
+        facts["work"].add(what["added"])
+    facts |= what
+
+    after = choose_home(asked(), view, {}, NOW_S, settings, known=known)
+    assert after == choose_home(asked(), view, {}, NOW_S, settings)
+    assert after != before
 
 
 class CountedView(FederationView):
