@@ -135,16 +135,8 @@ class QueueLoad:
         return total.memory_mib // started, total.vcores // started
 
     def copy(self) -> "QueueLoad":
-        return replace(
-            self,
-            used=dict(self.used),
-            users=Counter(self.users),
-            user_used=dict(self.user_used),
-            left=list(self.left),
-            held_mib=list(self.held_mib),
-            beginning=list(self.beginning),
-            masters_room=dict(self.masters_room),
-        )
+        """One whose starts are its own; what grows while it is measured alone, with thousands of rows, is shared."""
+        return replace(self, users=Counter(self.users), user_used=dict(self.user_used))
 
     def start(self, user: str, resource: ResourceVector) -> None:
         """One more is on its way, whose ApplicationMaster needs this much."""

@@ -168,10 +168,10 @@ def test_a_copy_grows_by_itself():
     load = load_of(
         a_cluster(EAST, a_queue("root.dev", 1)), live=[LiveApplication(EAST, "root.dev", "ada", used=gib(1))]
     )
-    before = replace(load.queues["root.dev"], users=load.queues["root.dev"].users.copy())
+    known = load.queues["root.dev"]
+    before = replace(known, users=known.users.copy(), user_used=dict(known.user_used))
     copy = load.copy()
     copy.queues["root.dev"].start("ada", gib(2))
-    copy.queues["root.dev"].used[WEST] = gib(5)
     copy.queues["root.dev"].user_used["ada"] = gib(7)
     assert load.queues["root.dev"] == before
     assert copy.queues["root.dev"].learnt == gib(2), "the first of a queue is all that is known of it"
