@@ -51,12 +51,14 @@ def test_rows_are_ordered_by_mean_in_each_world():
 
 def test_what_masters_print_is_read_job_by_job(tmp_path):
     (tmp_path / "masters.log").write_text(
-        "listens 4711\nWARN begun nothing\nbegun a 10.0\nregistered a 10.5\nlaunch a 11.0 0 container_1\n"
+        "listens 4711\nWARN begun nothing\nbegun a 10.0\nregistered a 10.5\nlaunch a 11.0 0 container_1 n1:1\n"
         "begun b 12.0\nsurplus a 12.5\ndone a 14.0\nfinished a 14.2\nfailed b 0\n"
     )
     (tmp_path / "starts.log").write_text("a 0 11.25\n")
     seen = Masters(tmp_path, "127.0.0.1:4711").seen()
-    assert seen["a"] == JobSeen(10.0, 10.5, 14.0, 14.2, launched_s={0: 11.0}, started_s={0: 11.25}, surplus=1)
+    assert seen["a"] == JobSeen(
+        10.0, 10.5, 14.0, 14.2, launched_s={0: 11.0}, nodes={0: "n1:1"}, started_s={0: 11.25}, surplus=1
+    )
     assert seen["b"].failed
     assert measured_on(RealRun((4.0,), (seen["a"],))).launch_s == pytest.approx(0.25)
     assert measured_on(RealRun((4.0,), (seen["a"],))).master_start_s == pytest.approx(0.5)

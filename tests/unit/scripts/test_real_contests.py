@@ -31,7 +31,7 @@ def test_a_contest_has_the_systems_own_way_first_and_names_rivals_that_run(syste
 
 def test_jobs_of_the_contest_of_shares_have_about_equal_dominant_work():
     contest = REAL_CONTESTS["drf"]
-    node = contest.nodes[0]
+    node = contest.nodes[0][0]
     works = [
         sum(job.durations_s) * max(job.size.memory_mib / node.memory_mib, job.size.vcores / node.vcores)
         for job in contest.made_jobs(1)

@@ -127,7 +127,7 @@ async def test_without_the_store_nothing_is_retired_or_revived():
 def test_of_masters_what_they_said_is_summed_over_clusters():
     east, west = SubClusterId("east"), SubClusterId("west")
     verdicts = {(east, Verdict.ACCEPTED): 3, (west, Verdict.ACCEPTED): 4, (west, Verdict.REJECTED): 2}
-    asks = AsksStatus({}, 0, {}, [], 0, 0, [], Solves(0))
+    asks = AsksStatus({}, 0, {}, 0, 0, [], Solves(0))
     told = shown_masters(MastersStatus(verdicts=verdicts, repairs=7, passed_on={"sent": 1}), asks)
     assert told.verdicts == {"accepted": 7, "rejected": 2, "unverified": 0}
     assert (told.inconsistencies, told.repairs, told.passed_on) == (2, 7, {"sent": 1})
