@@ -296,7 +296,8 @@ async def test_every_change_of_heddles_own_needs_its_scope_but_for_tokens_which_
         refused = await server.ask(each.method, path, body=b"{}", **bearer(reader))
         is_change = each.method != "GET" and each.path not in PREVIEWS
         assert (refused.status == 403 and f"lacks the scope {scope}:" in refusal(refused)) is is_change, path
-        answer = await server.ask(each.method, path, body=b'{"name": "x"}', **bearer(holders[scope]))
+        body = b'{"name": "x"}' if each.path == "tokens" else b"{}"  # a body that nobody reads is refused before
+        answer = await server.ask(each.method, path, body=body, **bearer(holders[scope]))
         is_of_tokens = is_change and each.path.startswith("tokens")
         assert (answer.status == 403) is is_of_tokens, path
     assert {each.path for each in server.api.endpoints} >= {"tokens", "clusters/{cluster}/{verb}"}
