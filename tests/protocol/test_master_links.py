@@ -342,7 +342,7 @@ class LocalMasterDouble:
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=60))
         launches = LaunchVerification(EAST, self.view, self.clock, lasts_s=30)
         homes = HomeVerification(EAST, self.view, self.clock)
-        self.service = ReportService(EAST, "life", homes.verify, self.clock, launches.verify)
+        self.service = ReportService(EAST, "life", homes.verify, self.clock, launches.verify, launches.claims)
         self.sequence = 0
 
     def poll(self, **fields):
