@@ -7,6 +7,7 @@ by its own clock.
 """
 
 import asyncio
+import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
@@ -57,6 +58,8 @@ _INDEXED = 1000
 """Rows that are put in a table before others have their turn: a millisecond of work."""
 _PACKED = 16 * PAGE_ROWS
 """The same of rows that are packed as well."""
+_PLAIN = 32
+"""Rows of a list that stay as they are, the newest: short lists show them again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,10 +317,11 @@ class Poller:
             rows, beyond = await self._rows_of(parameters)
         told: dict[ApplicationId, ApplicationDocument] = {}
         at_once = _PACKED if self._settings.is_packed else _INDEXED
+        newest = _newest(rows) if self._settings.is_packed else frozenset()
         for start in range(0, len(rows), at_once):
             some = rows[start : start + at_once]
             if self._settings.is_packed:
-                rows[start : start + at_once] = some = _packed(some)  # what was not packed goes at once
+                rows[start : start + at_once] = some = _packed(some, newest)  # what was not packed goes at once
             told.update((each.summary.application_id, each) for each in some)
             await asyncio.sleep(0)
         return told, beyond
@@ -386,11 +390,17 @@ class Poller:
         self._not_before_s[part] = began_s + waited_s / self._settings.busy_share
 
 
-def _packed(rows: Sequence[ApplicationDocument]) -> list[ApplicationDocument]:
-    texts = packed_rows(plain(each.told) for each in rows)
+def _newest(rows: Sequence[ApplicationDocument]) -> frozenset[ApplicationId]:
+    newest = heapq.nlargest(_PLAIN, rows, lambda row: (row.summary.started_at_ms, row.summary.application_id))
+    return frozenset(each.summary.application_id for each in newest)
+
+
+def _packed(rows: Sequence[ApplicationDocument], newest: frozenset[ApplicationId]) -> list[ApplicationDocument]:
+    is_plain = [each.summary.application_id in newest for each in rows]
+    texts = packed_rows(plain(each.told) for each, stays in zip(rows, is_plain, strict=True) if not stays)
     return [
-        ApplicationDocument(each.summary, text, each.as_of_s, each.amounts)
-        for each, text in zip(rows, texts, strict=True)
+        each if stays else ApplicationDocument(each.summary, next(texts), each.as_of_s, each.amounts)
+        for each, stays in zip(rows, is_plain, strict=True)
     ]
 
 
