@@ -41,7 +41,7 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     newest = max((ROOT / MIGRATIONS).glob("r[0-9]*.py")).relative_to(ROOT)
     try:
         added = git("log", "--diff-filter=A", "--format=%H", "-1", "--", str(newest)).decode().strip()
-        packed = git("archive", f"{added}^", "shim", "adapters", "fairness", "altruism", "tests")
+        packed = git("archive", f"{added}^", "heddle", "shim", "adapters", "fairness", "altruism", "tests")
     except (OSError, subprocess.CalledProcessError) as exc:
         pytest.skip(f"no history tells what was before {newest.name}: git fetch --unshallow ({exc})")
     tree = tmp_path_factory.mktemp("older")
