@@ -43,7 +43,6 @@ _TRAVELLING = ("accept", "accept-language", "content-type", "user-agent", "x-req
 _MOST_AT_ONCE = 32
 _RIGHTS = {False: PAGES["/proxy/"], True: PAGES["PUT /proxy/"]}
 _REDIRECTS = range(300, 400)
-_LONGEST_REASON = 1000
 _TEXT = ("Content-Type", "text/plain;charset=utf-8")
 _NOTHING_ACTS = (
     "Content-Security-Policy",
@@ -110,10 +109,10 @@ class ApplicationPages:
         except ElsewhereError as exc:
             answer = self._elsewhere(exc.address)
         except HeddleError as exc:
-            record.reason = str(exc)[:_LONGEST_REASON]
+            record.fail(exc)
             answer = refused(exc, request, self._writer, cookie=record.caller.new_cookie if record.caller else None)
         except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
-            record.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
+            record.fail(exc)
             answer = refused(InvariantViolationError(record.reason), request, self._writer)
         answer = replace(answer, headers=(*answer.headers, ("X-Request-Id", number), *record.login))
         self._report(record.told(request.peer, answer.status, self._backend.clock.monotonic_s() - began_s))

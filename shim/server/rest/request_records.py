@@ -3,10 +3,17 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 
+import structlog
+
+from shim.errors import HeddleError
 from shim.identity.service import Caller
+from shim.protocol.rest.errors import remote_exception_of
 from shim.server.rest.messages import Headers, Request, SessionChange
 
+_LOG = structlog.get_logger("heddle.rest")
+_LONGEST_REASON = 1000  # characters of what a client sent may be in it
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -60,6 +67,19 @@ class RequestRecord:
         """The request changes a session: the audit names whose, at which provider, and why not."""
         self.is_change, self.audit, self.target, self.reason = True, change.operation, change.provider, change.reason
         self.caller = Caller(change.user, change.user) if change.user else None
+
+    def fail(self, error: Exception) -> None:
+        """The request ends in an error; one that nobody expected goes into the log, as its answer says."""
+        named = str(error) if isinstance(error, HeddleError) else f"{type(error).__name__}: {error}"
+        self.reason = named[:_LONGEST_REASON]
+        if remote_exception_of(error).status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            _LOG.error(
+                "a request failed inside Heddle",
+                request_id=self.request_id,
+                client_request_id=self.client_request_id,
+                operation=self.operation,
+                exc_info=error,
+            )
 
     def span_attributes(self, status: int) -> dict[str, object]:
         """Attributes of its span, by the names of OpenTelemetry's conventions, or `heddle.`."""

@@ -61,7 +61,6 @@ _SAFE = READS | {"OPTIONS"}
 _LOOK_AGAIN_S = 0.5
 _UNTOLD_S = 2.0
 """Whether one who is told more and more may be told it is asked so often; where nobody can tell, it ends after this."""
-_LONGEST_REASON = 1000  # characters of what a client sent may be in it
 
 
 class SitePaths(Protocol):
@@ -186,12 +185,12 @@ class RestService:
         try:
             answer = await self._turns.watch(self._answer(request, record), lambda: f"REST {record.operation}")
         except HeddleError as exc:
-            record.reason = str(exc)[:_LONGEST_REASON]
+            record.fail(exc)
             answer = self._error(exc, request, record)
         except Exception as exc:  # the task's boundary: one request's bug must not end the connection
             if asyncio.current_task() is None:
                 raise  # begun without a task, see `_made_at_once`
-            record.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
+            record.fail(exc)
             answer = self._error(InvariantViolationError(record.reason), request, record)
         answer = await zipped(answer, request)
         if record.login:

@@ -6,11 +6,14 @@ import json
 import sys
 
 import pytest
+import structlog
 
 from shim.domain.ids import ApplicationId
+from shim.errors import NotFoundError
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.negotiation import Representation
+from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
@@ -408,6 +411,22 @@ async def test_every_answer_has_an_age_and_a_request_id(server):
         assert answer["x-request-id"]
     assert headers(await server.get("/info", x_request_id="abc-1"))["x-request-id"] == "abc-1"
     assert headers(await server.get("/info", x_request_id="a b\r\n"))["x-request-id"] != "a b\r\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_logged"), [(ZeroDivisionError("a bug"), True), (NotFoundError("no such"), False)]
+)
+async def test_an_internal_error_is_in_the_log_by_the_id_that_its_answer_bears(server, monkeypatch, error, is_logged):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(ApplicationLists, "applications", fail)
+    with structlog.testing.capture_logs() as logs:
+        answer = await server.get("/apps")
+
+    assert answer.status == (500 if is_logged else 404)
+    told = [(each["request_id"], each["exc_info"]) for each in logs if each["log_level"] == "error"]
+    assert told == ([(headers(answer)["x-request-id"], error)] if is_logged else [])
 
 
 async def test_a_refusal_of_the_home_is_passed_on_in_the_clients_form(server):
